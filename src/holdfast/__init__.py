@@ -1,0 +1,1 @@
+"""Train object detectors from pipeline.config files, and make the training hold."""

@@ -1,0 +1,1 @@
+"""pipeline.config files and label maps as typed values."""

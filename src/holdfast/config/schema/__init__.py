@@ -1,0 +1,1 @@
+"""Every message of the pipeline.config as a frozen dataclass, one file per block."""
