@@ -1,1 +1,24 @@
 """Train object detectors from pipeline.config files, and make the training hold."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.config.load import load_config, save_config
+    from holdfast.errors import ConfigError, HoldfastError
+
+__all__ = ["ConfigError", "HoldfastError", "load_config", "save_config"]
+
+# Loaded when first used: `import holdfast` and `holdfast --help` stay instant.
+_HOMES = {
+    "ConfigError": "holdfast.errors",
+    "HoldfastError": "holdfast.errors",
+    "load_config": "holdfast.config.load",
+    "save_config": "holdfast.config.load",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

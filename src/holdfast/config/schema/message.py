@@ -28,6 +28,7 @@ class Message:
     fields_set: frozenset[str]
 
     def __new__(cls, **values: Any) -> Self:
+        """Remember which fields were given, before the dataclass fills in the defaults."""
         message = super().__new__(cls)
         object.__setattr__(message, "fields_set", frozenset(values))
         return message

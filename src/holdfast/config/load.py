@@ -1,0 +1,106 @@
+"""Read a pipeline.config or label map from disk, and write one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from holdfast.config.decode import decode
+from holdfast.config.encode import encode
+from holdfast.config.overrides import apply_overrides
+from holdfast.config.schema.message import Message
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.tokens import Position
+from holdfast.errors import ConfigError, Problem, in_file_order, nearest
+from holdfast.files import write_text
+
+M = TypeVar("M", bound=Message)
+
+
+class Source(NamedTuple, Generic[M]):
+    """A file as read: the message, every mistake, and where each field stands."""
+
+    path: Path
+    message: M
+    problems: tuple[Problem, ...]
+    positions: Mapping[str, Position]
+
+
+def load_config(
+    path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None
+) -> TrainEvalPipelineConfig:
+    """Read a pipeline.config as the OD API would; ConfigError lists every mistake in it.
+
+    Overrides replace single fields, under the same checks:
+    `load_config("pipeline.config", {"train_config.batch_size": 8})`.
+    """
+    source = read_config(path, overrides)
+    if source.problems:
+        raise ConfigError(str(path), source.problems)
+    return source.message
+
+
+def save_config(config: TrainEvalPipelineConfig, path: str | os.PathLike[str]) -> None:
+    """Write a pipeline.config; fields that were never set are left out, comments are lost."""
+    write_text(Path(path), encode(config))
+
+
+def read_config(
+    path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None
+) -> Source[TrainEvalPipelineConfig]:
+    """Read a pipeline.config and keep the mistakes and places beside it.
+
+    Raises ConfigError only where there is no text to read: no file, or not UTF-8.
+    """
+    source = read_message(path, TrainEvalPipelineConfig)
+    if not overrides:
+        return source
+    message, problems = apply_overrides(source.message, overrides)
+    return source._replace(message=message, problems=in_file_order([*source.problems, *problems]))
+
+
+def read_message(path: str | os.PathLike[str], message_type: type[M]) -> Source[M]:
+    """Read any message file and keep the mistakes and places beside it."""
+    place = Path(path)
+    message, problems, positions = decode(read_text(place), message_type)
+    return Source(place, message, in_file_order(problems), positions)
+
+
+def read_text(path: Path) -> str:
+    """Read UTF-8 text, or say in a ConfigError why that is impossible."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(str(path), [_unreadable(path, error)]) from error
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), [_not_utf8(content, error)]) from error
+
+
+def _unreadable(path: Path, error: OSError) -> Problem:
+    if path.is_dir():
+        inside = sorted(entry.name for entry in path.glob("*.config"))
+        fix = f"name the file: {path / inside[0]}" if inside else "name a file, not a folder"
+        return Problem(message="it is a folder", fix=fix)
+    if not path.exists():
+        beside = [entry.name for entry in path.parent.glob("*")] if path.parent.is_dir() else []
+        similar = nearest(path.name, beside)
+        fix = f"did you mean {path.parent / similar[0]}?" if similar else "check the path"
+        return Problem(message="there is no such file", fix=fix)
+    return Problem(message=f"it cannot be read: {error.strerror}", fix="check its permissions")
+
+
+def _not_utf8(content: bytes, error: UnicodeDecodeError) -> Problem:
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return Problem(message="it is encoded as UTF-16", fix="save it as UTF-8", line=1, column=1)
+    before = content[: error.start]
+    line_start = before.rfind(b"\n") + 1
+    return Problem(
+        message=f"byte 0x{content[error.start]:02x} is not UTF-8",
+        fix="save the file as UTF-8",
+        line=before.count(b"\n") + 1,
+        column=len(before[line_start:].decode("utf-8", "replace")) + 1,
+    )

@@ -1,0 +1,27 @@
+"""What all tests share: the folder of reference data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The reference data (goldens, corpus, data sets): beside the project, or HOLDFAST_SHARED."""
+    folder = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
+    if not folder.is_dir():
+        if os.environ.get("CI"):
+            pytest.fail(f"CI needs the reference data, and {folder} does not exist")
+        pytest.skip(f"needs the reference data, which is not at {folder} (set HOLDFAST_SHARED)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def corpus(shared: Path) -> Path:
+    """Real users' configs, label maps and what the OD API makes of them."""
+    return shared / "corpus"
