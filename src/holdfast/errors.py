@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,7 @@ class Problem:
 
     message: str
     fix: str = ""
+    severity: Literal["error", "warning"] = "error"
     path: str = ""  # the field, e.g. eval_input_reader[0].label_map_path
     line: int | None = None
     column: int | None = None
@@ -45,6 +47,16 @@ class ConfigError(HoldfastError):
         count = len(self.problems)
         lines = [f"{source}: {count} problem{'s' if count != 1 else ''}"]
         super().__init__("\n  ".join(lines + [str(problem) for problem in self.problems]))
+
+
+def errors_of(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Keep those that make the file unusable, in the order of the file."""
+    return in_file_order(problem for problem in problems if problem.severity == "error")
+
+
+def warnings_of(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Keep those that leave the file usable, in the order of the file."""
+    return in_file_order(problem for problem in problems if problem.severity == "warning")
 
 
 def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

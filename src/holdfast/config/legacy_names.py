@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
+
+from holdfast.errors import nearest
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def nearest_names(name: str, count: int = 3, *, architecture: str | None = None)
     >>> nearest_names("ssd_mobilnet_v2", count=1)
     ('ssd_mobilenet_v2',)
     """
-    return tuple(difflib.get_close_matches(name, extractor_names(architecture), n=count))
+    return tuple(nearest(name, extractor_names(architecture), count))
 
 
 def _ssd(backbone: str, neck: str, generation: str, nearest: str | None = None) -> Extractor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,6 +67,17 @@ def read_message(path: str | os.PathLike[str], message_type: type[M]) -> Source[
     place = Path(path)
     message, problems, positions = decode(read_text(place), message_type)
     return Source(place, message, in_file_order(problems), positions)
+
+
+def placed(problem: Problem, positions: Mapping[str, Position]) -> Problem:
+    """Give a problem the place of its field, or of the nearest message around it."""
+    path = problem.path
+    while path and path not in positions:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    if path not in positions:
+        return problem
+    line, column = positions[path]
+    return dataclasses.replace(problem, line=line, column=column)
 
 
 def read_text(path: Path) -> str:

@@ -41,6 +41,11 @@ class Message:
         """Name the member of the oneof that is set, or None."""
         return next((name for name in self.oneofs[oneof] if self.has(name)), None)
 
+    def chosen(self, oneof: str) -> Any:
+        """Give the member of the oneof that is set, or None."""
+        name = self.which(oneof)
+        return None if name is None else getattr(self, name)
+
     def replace(self, **changes: Any) -> Self:
         """Copy with other values; unlike dataclasses.replace, unset fields stay unset."""
         kept = {name: getattr(self, name) for name in self.fields_set}

@@ -1,0 +1,77 @@
+"""Check a pipeline.config: read it, judge it, and say what it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from holdfast.config.encode import to_json
+from holdfast.config.load import placed, read_config
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.summary import Row, summarize
+from holdfast.config.validate import validate
+from holdfast.errors import ConfigError, Problem, errors_of, warnings_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckReport:
+    """The answer of `holdfast check`."""
+
+    source: Path
+    config: TrainEvalPipelineConfig | None  # None when it cannot be read
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+    summary: tuple[Row, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether nothing stands in the way of training."""
+        return not self.errors
+
+
+def check_config(
+    path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None
+) -> CheckReport:
+    """Check a config and everything it names; never raises for what is in a file."""
+    try:
+        source = read_config(path, overrides)
+        unreadable = source.problems
+    except ConfigError as error:
+        source, unreadable = None, error.problems
+    if source is None or unreadable:
+        return CheckReport(
+            source=Path(path), config=None, errors=unreadable, warnings=(), summary=()
+        )
+    folder = source.path.parent
+    judged = [placed(each, source.positions) for each in validate(source.message, folder)]
+    return CheckReport(
+        source=source.path,
+        config=source.message,
+        errors=errors_of(judged),
+        warnings=warnings_of(judged),
+        summary=summarize(source.message, folder),
+    )
+
+
+def report_json(report: CheckReport) -> dict[str, Any]:
+    """Give the report as the document that `--json` prints."""
+    return {
+        "ok": report.ok,
+        "errors": [_problem_json(problem) for problem in report.errors],
+        "warnings": [_problem_json(problem) for problem in report.warnings],
+        "config": to_json(report.config) if report.config is not None else None,
+        "summary": [row._asdict() for row in report.summary],
+    }
+
+
+def _problem_json(problem: Problem) -> dict[str, Any]:
+    return {
+        "line": problem.line,
+        "column": problem.column,
+        "path": problem.path,
+        "message": problem.message,
+        "fix": problem.fix,
+    }

@@ -1,0 +1,127 @@
+"""The network: does its name exist, does the input size suit it, do the anchors fit its maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.config.anchor_counts import anchor_mismatch
+from holdfast.config.input_sizes import indivisible_levels, input_shape
+from holdfast.config.legacy_names import extractor, nearest_names
+from holdfast.config.network import Detector, detector_of
+from holdfast.config.schema.image_resizer import KeepAspectRatioResizer
+from holdfast.config.schema.model import DetectionModel
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.errors import Problem
+
+
+def check_network(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
+    """Yield what the OD API refuses about the detector, and what it silently gets wrong."""
+    detector = detector_of(config.model) if config.model else None
+    if config.model is None or detector is None:
+        return
+    path = f"model.{config.model.which('model')}"
+    if detector.has("num_classes") and detector.num_classes < 1:
+        yield Problem(
+            path=f"{path}.num_classes",
+            message=f"{detector.num_classes} classes cannot be learnt",
+            fix="write the largest id of the label map",
+        )
+    yield from _check_extractor(detector, path)
+    yield from _check_anchors(config.model, path)
+    yield from _check_resizer(config, detector, path)
+    yield from _check_input_size(config.model, path)
+
+
+def _check_extractor(detector: Detector, path: str) -> Iterator[Problem]:
+    name = detector.feature_extractor.type if detector.feature_extractor else ""
+    if not name:
+        return
+    place, architecture = f"{path}.feature_extractor.type", path.rpartition(".")[2]
+    known = extractor(name)
+    if known is None:
+        similar = nearest_names(name, architecture=architecture)
+        fix = f"did you mean {' or '.join(similar)}?" if similar else "see docs/models.md"
+        yield Problem(path=place, message=f"there is no extractor {name!r}", fix=fix)
+    elif known.architecture != architecture:
+        similar = nearest_names(name, architecture=architecture)
+        yield Problem(
+            path=place,
+            message=f"{name!r} belongs to {known.architecture}, not to {architecture}",
+            fix=f"did you mean {' or '.join(similar)}?" if similar else "",
+        )
+    elif known.nearest:
+        yield Problem(
+            path=place,
+            message=f"Holdfast does not build {name!r}",
+            fix=f"the nearest it builds is {known.nearest!r}",
+        )
+
+
+def _check_anchors(model: DetectionModel, path: str) -> Iterator[Problem]:
+    mismatch = anchor_mismatch(model)
+    if mismatch is None:
+        return
+    prefix = "first_stage_" if path.endswith("faster_rcnn") else ""
+    place = f"{path}.{prefix}anchor_generator"
+    levels = f"{len(mismatch.levels)} feature maps (levels {_span(mismatch.levels)})"
+    if not mismatch.trains:
+        yield Problem(
+            path=place,
+            message=f"the network gives {levels}, the anchors are for {mismatch.layers}",
+            fix=f"make the anchor generator's layers {len(mismatch.levels)}",
+        )
+    elif mismatch.strides:
+        stride = 1 << mismatch.levels[0]
+        yield Problem(
+            path=place,
+            severity="warning",
+            message=f"the first feature map has stride {stride}, the anchors have "
+            f"{mismatch.strides[0]} x {mismatch.strides[1]}: they lie in wrong places",
+            fix=f"use stride {stride} (level {mismatch.levels[0]})",
+        )
+
+
+def _check_resizer(
+    config: TrainEvalPipelineConfig, detector: Detector, path: str
+) -> Iterator[Problem]:
+    resizer = (
+        detector.image_resizer.chosen("image_resizer_oneof") if detector.image_resizer else None
+    )
+    if not isinstance(resizer, KeepAspectRatioResizer):
+        return
+    place = f"{path}.image_resizer.keep_aspect_ratio_resizer"
+    if resizer.min_dimension > resizer.max_dimension:
+        yield Problem(
+            path=f"{place}.min_dimension",
+            message=f"min_dimension {resizer.min_dimension} is larger than "
+            f"max_dimension {resizer.max_dimension}",
+            fix="swap them",
+        )
+    batch = config.train_config.batch_size if config.train_config else 1
+    if batch > 1 and not resizer.pad_to_max_dimension:
+        yield Problem(
+            path=place,
+            severity="warning",
+            message=f"a batch of {batch} mixes image shapes: the OD API stops with an error, "
+            "Holdfast pads each batch to its largest image, so memory varies",
+            fix="set pad_to_max_dimension: true, or batch_size: 1",
+        )
+
+
+def _check_input_size(model: DetectionModel, path: str) -> Iterator[Problem]:
+    shape = input_shape(model)
+    levels = indivisible_levels(model, shape) if shape else ()
+    for size in dict.fromkeys(level.input_size for level in levels):
+        first = next(level for level in levels if level.input_size == size)
+        sizes = [str(s) for s in (first.smaller_input, first.larger_input) if s]
+        yield Problem(
+            path=f"{path}.image_resizer",
+            severity="warning",
+            message=f"an input of {size} gives {first.map_size} cells on level {first.level}, and "
+            f"the level above comes to {first.upsampled_size}: the OD API cannot add them",
+            fix=f"use {' or '.join(sizes)}",
+        )
+
+
+def _span(levels: tuple[int, ...]) -> str:
+    return f"{levels[0]} to {levels[-1]}" if len(levels) > 1 else ", ".join(map(str, levels))

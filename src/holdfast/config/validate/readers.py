@@ -1,0 +1,206 @@
+"""The files a config names: placeholders, eaten backslashes, missing files, label maps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from holdfast.config.label_map import largest_id, read_label_map
+from holdfast.config.network import detector_of
+from holdfast.config.paths import (
+    PLACEHOLDER,
+    Base,
+    Found,
+    find_checkpoint,
+    find_files,
+    is_glob,
+    missing_shards,
+)
+from holdfast.config.schema.input_reader import InputReader
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.errors import ConfigError, Problem, errors_of
+
+_ESCAPES = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v"}
+_CHECKPOINT_PART = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
+
+
+class _Reader(NamedTuple):
+    path: str
+    reader: InputReader
+
+
+def check_files(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
+    """Yield what is wrong with paths, label maps and sampling weights."""
+    for path, reader in _readers(config):
+        yield from _check_records(path, reader, folder)
+        yield from _check_weights(path, reader, folder)
+        if reader.label_map_path:
+            yield from _check_label_map(config, f"{path}.label_map_path", reader, folder)
+    if config.train_config is not None and config.train_config.fine_tune_checkpoint:
+        yield from _check_checkpoint(config.train_config.fine_tune_checkpoint, folder)
+    if config.model is not None and config.model.center_net is not None:
+        keypoints = config.model.center_net.keypoint_label_map_path
+        if keypoints:
+            yield from _check_path("model.center_net.keypoint_label_map_path", keypoints, folder)
+    yield from _check_held_out(config)
+
+
+def _readers(config: TrainEvalPipelineConfig) -> Iterator[_Reader]:
+    if config.train_input_reader is not None:
+        yield _Reader("train_input_reader", config.train_input_reader)
+    for index, reader in enumerate(config.eval_input_reader):
+        yield _Reader(f"eval_input_reader[{index}]", reader)
+
+
+def _check_records(path: str, reader: InputReader, folder: Path) -> Iterator[Problem]:
+    records = reader.tf_record_input_reader
+    if records is None or not records.input_path:
+        if reader.external_input_reader is None:
+            yield Problem(
+                path=f"{path}.tf_record_input_reader.input_path",
+                message="it is missing",
+                fix="name the TFRecord files",
+            )
+        return
+    for index, pattern in enumerate(records.input_path):
+        place = f"{path}.tf_record_input_reader.input_path[{index}]"
+        yield from _check_path(place, pattern, folder)
+        found = find_files(pattern, folder)
+        yield from _check_found(place, found)
+
+
+def _check_found(place: str, found: Found) -> Iterator[Problem]:
+    if shards := missing_shards(found):
+        yield Problem(
+            path=place,
+            severity="warning",
+            message=f"{shards[0]} of {shards[1]} shards are there",
+            fix="copy the missing ones, or train on these knowingly",
+        )
+    for file in found.files:
+        if file.is_dir():
+            yield Problem(
+                path=place, message=f"{file} is a folder", fix=f'write "{file / "*.record"}"'
+            )
+        elif file.stat().st_size == 0:
+            yield Problem(path=place, message=f"{file} is empty", fix="make the records again")
+
+
+def _check_weights(path: str, reader: InputReader, folder: Path) -> Iterator[Problem]:
+    # The OD API wants one weight for each file, counted after globbing.
+    weights, records = reader.sample_from_datasets_weights, reader.tf_record_input_reader
+    if not weights or records is None:
+        return
+    found = [find_files(pattern, folder) for pattern in records.input_path]
+    if any(each.base == Base.REMOTE for each in found):
+        return
+    count = sum(max(len(each.files), 1) for each in found)
+    if count != len(weights):
+        yield Problem(
+            path=f"{path}.sample_from_datasets_weights",
+            message=f"{len(weights)} weights for {count} input files",
+            fix="give one weight for each file, in the order of the files",
+        )
+
+
+def _check_label_map(
+    config: TrainEvalPipelineConfig, place: str, reader: InputReader, folder: Path
+) -> Iterator[Problem]:
+    problems = list(_check_path(place, reader.label_map_path, folder))
+    yield from problems
+    found = find_files(reader.label_map_path, folder)
+    if problems or not found.files:
+        return
+    file = found.files[0]
+    try:
+        label_map, judged = read_label_map(file)
+    except ConfigError as error:
+        yield Problem(path=place, message=str(error), fix="mend the label map")
+        return
+    for problem in judged:
+        where = f"{file}, line {problem.line}" if problem.line else str(file)
+        yield Problem(
+            path=place,
+            severity=problem.severity,
+            message=f"{where}: {problem.message}",
+            fix=problem.fix,
+        )
+    if not errors_of(judged):
+        yield from _check_num_classes(config, largest_id(label_map), file)
+
+
+def _check_num_classes(
+    config: TrainEvalPipelineConfig, largest: int, file: Path
+) -> Iterator[Problem]:
+    detector = detector_of(config.model) if config.model else None
+    if detector is None or detector.num_classes in (0, largest):
+        return
+    too_few = detector.num_classes < largest
+    assert config.model is not None
+    yield Problem(
+        path=f"model.{config.model.which('model')}.num_classes",
+        severity="error" if too_few else "warning",
+        message=f"{detector.num_classes} classes, but the largest id in {file} is {largest}"
+        + ("" if too_few else ": the others are never learnt"),
+        fix=f"set num_classes to {largest}",
+    )
+
+
+def _check_checkpoint(text: str, folder: Path) -> Iterator[Problem]:
+    place = "train_config.fine_tune_checkpoint"
+    if part := _CHECKPOINT_PART.search(text):
+        yield Problem(
+            path=place,
+            message=f"{text} is one file of a checkpoint",
+            fix=f'write the prefix, "{text[: part.start()]}"',
+        )
+        return
+    problems = list(_check_written(place, text))
+    yield from problems
+    if not problems and find_checkpoint(text, folder).base == Base.NOWHERE:
+        yield _missing(place, text, f"there is no checkpoint {text} (no {text}.index)")
+
+
+def _check_path(place: str, text: str, folder: Path) -> Iterator[Problem]:
+    problems = list(_check_written(place, text))
+    yield from problems
+    if not problems and find_files(text, folder).base == Base.NOWHERE:
+        what = f"{text} matches no file" if is_glob(text) else f"there is no file {text}"
+        yield _missing(place, text, what)
+
+
+def _check_written(place: str, text: str) -> Iterator[Problem]:
+    if PLACEHOLDER in text:
+        yield Problem(path=place, message=f"{PLACEHOLDER} was left in", fix="write the path")
+    elif eaten := [character for character in text if character in _ESCAPES]:
+        meant = "".join(f"/{_ESCAPES[c]}" if c in _ESCAPES else c for c in text)
+        yield Problem(
+            path=place,
+            message=f"its `\\{_ESCAPES[eaten[0]]}` was read as an escape, not as a folder",
+            fix=f'write "{meant.replace(chr(92), "/")}"',
+        )
+
+
+def _missing(place: str, text: str, message: str) -> Problem:
+    fix = "check the path; it is looked up from the working directory and the config's folder"
+    if "\\" in text:
+        fix = f'write "{text.replace(chr(92), "/")}"'
+    return Problem(path=place, message=message, fix=fix)
+
+
+def _check_held_out(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
+    def inputs(reader: InputReader) -> set[str]:
+        records = reader.tf_record_input_reader
+        return set(records.input_path) - {PLACEHOLDER} if records else set()
+
+    train = inputs(config.train_input_reader) if config.train_input_reader else set()
+    for index, reader in enumerate(config.eval_input_reader):
+        if common := sorted(train & inputs(reader)):
+            yield Problem(
+                path=f"eval_input_reader[{index}].tf_record_input_reader.input_path",
+                severity="warning",
+                message=f"it evaluates on what it trains on: {common[0]}",
+                fix="hold images out for evaluation (holdfast convert splits them)",
+            )
