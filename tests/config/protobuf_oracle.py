@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory, text_format
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    json_format,
+    message_factory,
+    text_format,
+)
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
 from holdfast.config.schema.fields import FieldSpec, Kind, field_specs
@@ -27,7 +34,9 @@ _TYPES = {
 def oracle_json(text: str, message_type: type[Message]) -> dict[str, Any]:
     """Parse with protobuf; text_format.ParseError where it refuses."""
     message = _message_class(message_type)()
-    text_format.Parse(text, message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # unknown escapes are legal here
+        text_format.Parse(text, message)
     return json_format.MessageToDict(message, preserving_proto_field_name=True)
 
 
@@ -59,7 +68,9 @@ def _pool() -> descriptor_pool.DescriptorPool:
     enums = {}
     for message in all_messages(TrainEvalPipelineConfig, StringIntLabelMap):
         _add_message(file.message_type.add(), message)
-        enums |= {spec.enum.__name__: spec.enum for spec in field_specs(message).values() if spec.enum}
+        enums |= {
+            spec.enum.__name__: spec.enum for spec in field_specs(message).values() if spec.enum
+        }
     for name, members in enums.items():
         # A message of its own gives each enum a scope: value names are unique per scope only.
         enum = file.message_type.add(name=f"{name}Scope").enum_type.add(name=name)
@@ -78,7 +89,9 @@ def _add_message(descriptor: DescriptorProto, message: type[Message]) -> None:
     for number, spec in enumerate(field_specs(message).values(), start=1):
         field = descriptor.field.add(name=spec.name, number=number)
         field.label = (
-            FieldDescriptorProto.LABEL_REPEATED if spec.repeated else FieldDescriptorProto.LABEL_OPTIONAL
+            FieldDescriptorProto.LABEL_REPEATED
+            if spec.repeated
+            else FieldDescriptorProto.LABEL_OPTIONAL
         )
         if spec.oneof:
             field.oneof_index = oneofs.index(spec.oneof)
