@@ -12,14 +12,17 @@ from rich.table import Table
 from sample_config import CONFIG
 
 COPIES = (1, 100, 1000)
-READ = """
-import resource, sys
+# getrusage would count what the parent held before the process was started.
+BARE = """
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+"""
+READ = f"""
+import sys
 from holdfast.config.decode import decode
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 decode(open(sys.argv[1]).read(), TrainEvalPipelineConfig)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+{BARE}
 """
-BARE = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
 
 
 def main() -> None:

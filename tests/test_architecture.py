@@ -14,7 +14,8 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "holdfast"
 
 # A line may import lines below it, never above; names on one line do not import each other.
 LINES = [
-    {"cli", "__main__"},
+    {"__main__"},
+    {"cli"},
     {"report"},
     {"training", "export", "prediction", "doctor", "adaptation"},
     {"checkpoints", "memory", "evaluation"},

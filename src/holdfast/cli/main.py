@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
 from holdfast.cli.check import check
-from holdfast.cli.terminal import print_error
 from holdfast.errors import HoldfastError
 
 app = typer.Typer(
@@ -31,6 +29,8 @@ def main() -> None:
     except HoldfastError as error:
         if "--debug" in sys.argv:
             raise
+        from holdfast.cli.terminal import print_error
+
         print_error(error)
         sys.exit(2)
 
@@ -43,5 +43,7 @@ def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     if show_version:
+        from importlib.metadata import version
+
         typer.echo(version("holdfast"))
         raise typer.Exit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -12,8 +13,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.config.summary import Row
 from holdfast.errors import HoldfastError, Problem
+
+if TYPE_CHECKING:
+    from holdfast.config.summary import Row
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import ClassVar
 from holdfast.config.schema.message import Message, OneOfs, UInt32
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AnchorGenerator(Message):
     """Exactly one way to lay out anchors."""
 
@@ -27,7 +27,7 @@ class AnchorGenerator(Message):
     flexible_grid_anchor_generator: FlexibleGridAnchorGenerator | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SsdAnchorGenerator(Message):
     """One box per aspect ratio and scale on every feature map, scales spread from min to max."""
 
@@ -46,7 +46,7 @@ class SsdAnchorGenerator(Message):
     width_offset: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MultiscaleAnchorGenerator(Message):
     """RetinaNet anchors: octave scales on the levels of a pyramid."""
 
@@ -58,7 +58,7 @@ class MultiscaleAnchorGenerator(Message):
     normalize_coordinates: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GridAnchorGenerator(Message):
     """Faster R-CNN anchors: every scale and aspect ratio at each cell of one grid."""
 
@@ -72,7 +72,7 @@ class GridAnchorGenerator(Message):
     aspect_ratios: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FlexibleGridAnchorGenerator(Message):
     """A list of grids, each with its own sizes, ratios and strides."""
 
@@ -80,7 +80,7 @@ class FlexibleGridAnchorGenerator(Message):
     normalize_coordinates: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AnchorGrid(Message):
     """One grid of a flexible anchor generator."""
 

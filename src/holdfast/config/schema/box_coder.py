@@ -8,7 +8,7 @@ from typing import ClassVar
 from holdfast.config.schema.message import Message, OneOfs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BoxCoder(Message):
     """Exactly one box coder."""
 
@@ -27,7 +27,7 @@ class BoxCoder(Message):
     keypoint_box_coder: KeypointBoxCoder | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FasterRcnnBoxCoder(Message):
     """Centre offsets over anchor size and log size ratios, each multiplied by its scale."""
 
@@ -37,7 +37,7 @@ class FasterRcnnBoxCoder(Message):
     width_scale: float = 5.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class KeypointBoxCoder(Message):
     """The Faster R-CNN coder with keypoint offsets appended."""
 
@@ -48,14 +48,14 @@ class KeypointBoxCoder(Message):
     width_scale: float = 5.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MeanStddevBoxCoder(Message):
     """Corner differences over a fixed standard deviation."""
 
     stddev: float = 0.01
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SquareBoxCoder(Message):
     """Centre offsets and one log length: boxes are squares."""
 

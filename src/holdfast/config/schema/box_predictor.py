@@ -10,7 +10,7 @@ from holdfast.config.schema.hyperparams import Hyperparams
 from holdfast.config.schema.message import Message, OneOfs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BoxPredictor(Message):
     """Exactly one kind of head."""
 
@@ -29,7 +29,7 @@ class BoxPredictor(Message):
     weight_shared_convolutional_box_predictor: WeightSharedConvolutionalBoxPredictor | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ConvolutionalBoxPredictor(Message):
     """SSD head: separate convolutions for each feature map."""
 
@@ -47,7 +47,7 @@ class ConvolutionalBoxPredictor(Message):
     box_encodings_clip_range: BoxEncodingsClipRange | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BoxEncodingsClipRange(Message):
     """Bounds that box encodings are clipped to."""
 
@@ -62,7 +62,7 @@ class PredictorScoreConverter(IntEnum):
     SIGMOID = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightSharedConvolutionalBoxPredictor(Message):
     """RetinaNet head: one tower shared by all levels."""
 
@@ -82,7 +82,7 @@ class WeightSharedConvolutionalBoxPredictor(Message):
     box_encodings_clip_range: BoxEncodingsClipRange | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MaskRCNNBoxPredictor(Message):
     """Second-stage head: boxes, classes and, if asked for, masks and keypoints."""
 
@@ -102,7 +102,7 @@ class MaskRCNNBoxPredictor(Message):
     convolve_then_upsample_masks: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RfcnBoxPredictor(Message):
     """Position-sensitive head of R-FCN."""
 

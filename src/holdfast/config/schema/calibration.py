@@ -18,7 +18,7 @@ class TrainingDataType(IntEnum):
     CLASS_SPECIFIC = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CalibrationConfig(Message):
     """Exactly one calibration of scores."""
 
@@ -39,42 +39,42 @@ class CalibrationConfig(Message):
     temperature_scaling_calibration: TemperatureScalingCalibration | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FunctionApproximation(Message):
     """One piecewise-linear function for all classes."""
 
     x_y_pairs: XYPairs | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ClassIdFunctionApproximations(Message):
     """A piecewise-linear function for each class id."""
 
     class_id_xy_pairs_map: Mapping[int, XYPairs] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SigmoidCalibration(Message):
     """One sigmoid for all classes."""
 
     sigmoid_parameters: SigmoidParameters | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ClassIdSigmoidCalibrations(Message):
     """A sigmoid for each class id."""
 
     class_id_sigmoid_parameters_map: Mapping[int, SigmoidParameters] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TemperatureScalingCalibration(Message):
     """Scores divided by a temperature."""
 
     scaler: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class XYPairs(Message):
     """The knots of a piecewise-linear function."""
 
@@ -82,7 +82,7 @@ class XYPairs(Message):
     training_data_type: TrainingDataType = TrainingDataType.DATA_TYPE_UNKNOWN
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class XYPair(Message):
     """One knot."""
 
@@ -90,7 +90,7 @@ class XYPair(Message):
     y: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SigmoidParameters(Message):
     """1 / (1 + exp(a * score + b))."""
 

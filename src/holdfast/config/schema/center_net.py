@@ -44,7 +44,7 @@ class FeatureConsistencyComparison(IntEnum):
     COMPARISON_NORMALIZED_DOTPROD = 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CenterNet(Message):
     """Objects as peaks of a heatmap, and the tasks read off at the peaks."""
 
@@ -66,7 +66,7 @@ class CenterNet(Message):
     output_prediction_dict: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PredictionHeadParams(Message):
     """Filters and kernel sizes of a head, layer by layer."""
 
@@ -74,7 +74,7 @@ class PredictionHeadParams(Message):
     kernel_sizes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ObjectDetection(Message):
     """Box size and offset at each peak."""
 
@@ -86,7 +86,7 @@ class ObjectDetection(Message):
     offset_head_params: PredictionHeadParams | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ObjectCenterParams(Message):
     """The heatmap of object centres."""
 
@@ -101,7 +101,7 @@ class ObjectCenterParams(Message):
     peak_max_pool_kernel_size: int = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class KeypointEstimation(Message):
     """One keypoint task: heatmap, offset, regression."""
 
@@ -139,7 +139,7 @@ class KeypointEstimation(Message):
     regress_head_params: PredictionHeadParams | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MaskEstimation(Message):
     """Semantic masks cropped to boxes."""
 
@@ -152,7 +152,7 @@ class MaskEstimation(Message):
     mask_head_params: PredictionHeadParams | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DensePoseEstimation(Message):
     """Body parts and surface coordinates."""
 
@@ -166,7 +166,7 @@ class DensePoseEstimation(Message):
     heatmap_bias_init: float = -2.19
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TrackEstimation(Message):
     """Identity embeddings for tracking."""
 
@@ -177,7 +177,7 @@ class TrackEstimation(Message):
     classification_loss: ClassificationLoss | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TemporalOffsetEstimation(Message):
     """Displacement to the previous frame."""
 
@@ -185,7 +185,7 @@ class TemporalOffsetEstimation(Message):
     localization_loss: LocalizationLoss | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DeepMACMaskEstimation(Message):
     """Deep-MAC masks for classes without mask labels."""
 
@@ -233,7 +233,7 @@ class DeepMACMaskEstimation(Message):
     ignore_per_class_box_overlap: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CenterNetFeatureExtractor(Message):
     """The network under a CenterNet."""
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from holdfast.config.schema.message import Deprecated, Message, OneOfs, UInt32
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class EvalConfig(Message):
     """When, on what and by which metrics to evaluate."""
 
@@ -53,7 +53,7 @@ class EvalConfig(Message):
     image_classes_field_map_empty_to_ones: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ParameterizedMetric(Message):
     """Exactly one metric with parameters."""
 
@@ -64,7 +64,7 @@ class ParameterizedMetric(Message):
     coco_keypoint_metrics: CocoKeypointMetrics | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CocoKeypointMetrics(Message):
     """COCO keypoint metrics of one class."""
 
@@ -72,7 +72,7 @@ class CocoKeypointMetrics(Message):
     keypoint_label_to_sigmas: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class KeypointEdge(Message):
     """Two keypoints joined by a line in pictures."""
 

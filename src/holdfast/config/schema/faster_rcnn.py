@@ -23,7 +23,7 @@ class AttentionPosition(IntEnum):
     POST_RPN = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FasterRcnn(Message):
     """Two stages: region proposals, then a classifier on each region; with masks, Mask R-CNN."""
 
@@ -71,7 +71,7 @@ class FasterRcnn(Message):
     context_config: Context | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Context(Message):
     """Attention over stored features of other frames (Context R-CNN)."""
 
@@ -87,7 +87,7 @@ class Context(Message):
     attention_position: AttentionPosition = AttentionPosition.POST_BOX_CLASSIFIER
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FasterRcnnFeatureExtractor(Message):
     """The network under a Faster R-CNN."""
 

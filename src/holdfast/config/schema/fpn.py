@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from holdfast.config.schema.message import Message
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FeaturePyramidNetworks(Message):
     """Levels and depth of an FPN."""
 
@@ -16,7 +16,7 @@ class FeaturePyramidNetworks(Message):
     additional_layer_depth: int = 256
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BidirectionalFeaturePyramidNetworks(Message):
     """Levels, depth and repetitions of a BiFPN."""
 

@@ -25,7 +25,7 @@ class Activation(IntEnum):
     SWISH = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Hyperparams(Message):
     """What one kind of layer (convolution or fully connected) is made with."""
 
@@ -48,7 +48,7 @@ class Hyperparams(Message):
     force_use_bias: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Regularizer(Message):
     """Exactly one weight penalty."""
 
@@ -63,21 +63,21 @@ class Regularizer(Message):
     l2_regularizer: L2Regularizer | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class L1Regularizer(Message):
     """weight * sum |w|."""
 
     weight: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class L2Regularizer(Message):
     """weight * sum w^2 / 2."""
 
     weight: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Initializer(Message):
     """Exactly one way to draw the first weights."""
 
@@ -96,7 +96,7 @@ class Initializer(Message):
     keras_initializer_by_name: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TruncatedNormalInitializer(Message):
     """Normal, redrawn beyond two standard deviations."""
 
@@ -112,7 +112,7 @@ class VarianceScalingMode(IntEnum):
     FAN_AVG = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class VarianceScalingInitializer(Message):
     """Variance factor / fan; covers He and Glorot."""
 
@@ -121,7 +121,7 @@ class VarianceScalingInitializer(Message):
     mode: VarianceScalingMode = VarianceScalingMode.FAN_IN
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomNormalInitializer(Message):
     """Normal, not truncated."""
 
@@ -129,7 +129,7 @@ class RandomNormalInitializer(Message):
     stddev: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BatchNorm(Message):
     """Batch normalisation; decay is the momentum of the moving statistics."""
 
@@ -140,6 +140,6 @@ class BatchNorm(Message):
     train: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GroupNorm(Message):
     """Group normalisation, without settings."""

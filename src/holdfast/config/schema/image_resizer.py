@@ -18,7 +18,7 @@ class ResizeType(IntEnum):
     AREA = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ImageResizer(Message):
     """Exactly one resizer."""
 
@@ -39,12 +39,12 @@ class ImageResizer(Message):
     pad_to_multiple_resizer: PadToMultipleResizer | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class IdentityResizer(Message):
     """Images stay as they are."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class KeepAspectRatioResizer(Message):
     """Shorter side to min_dimension unless the longer side would pass max_dimension."""
 
@@ -56,7 +56,7 @@ class KeepAspectRatioResizer(Message):
     per_channel_pad_value: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FixedShapeResizer(Message):
     """A fixed height and width, whatever the aspect ratio."""
 
@@ -74,7 +74,7 @@ class ResizeCondition(IntEnum):
     SMALLER = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ConditionalShapeResizer(Message):
     """Resize only images larger (or smaller) than a threshold."""
 
@@ -84,7 +84,7 @@ class ConditionalShapeResizer(Message):
     convert_to_grayscale: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PadToMultipleResizer(Message):
     """No resize; zero padding up to a multiple."""
 

@@ -25,7 +25,7 @@ class InputType(IntEnum):
     TF_SEQUENCE_EXAMPLE = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class InputReader(Message):
     """One data set: files, label map, and what to load."""
 
@@ -81,13 +81,13 @@ class InputReader(Message):
     expand_labels_hierarchy: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TFRecordInputReader(Message):
     """Paths or globs of TFRecord files."""
 
     input_path: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExternalInputReader(Message):
     """A reader registered by other code."""

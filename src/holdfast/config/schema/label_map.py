@@ -17,7 +17,7 @@ class LVISFrequency(IntEnum):
     RARE = 3
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class StringIntLabelMapItem(Message):
     """One class."""
 
@@ -31,7 +31,7 @@ class StringIntLabelMapItem(Message):
     instance_count: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class KeypointMap(Message):
     """One keypoint of a class."""
 
@@ -39,7 +39,7 @@ class KeypointMap(Message):
     label: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class StringIntLabelMap(Message):
     """All classes."""
 

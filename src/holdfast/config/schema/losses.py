@@ -17,7 +17,7 @@ class ExpectedLossWeights(IntEnum):
     REWEIGHTING_UNMATCHED_ANCHORS = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Loss(Message):
     """The losses of a detector and their weights."""
 
@@ -33,7 +33,7 @@ class Loss(Message):
     desired_negative_sampling_ratio: float = 3.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class EqualizationLoss(Message):
     """A penalty that evens out the weights of classes."""
 
@@ -41,7 +41,7 @@ class EqualizationLoss(Message):
     exclude_prefixes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LocalizationLoss(Message):
     """Exactly one box loss."""
 
@@ -62,7 +62,7 @@ class LocalizationLoss(Message):
     weighted_giou: WeightedGIOULocalizationLoss | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedL2LocalizationLoss(Message):
     """Half the squared difference."""
 
@@ -73,7 +73,7 @@ class WeightedL2LocalizationLoss(Message):
     anchorwise_output: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedSmoothL1LocalizationLoss(Message):
     """Huber: quadratic up to delta, linear beyond."""
 
@@ -85,22 +85,22 @@ class WeightedSmoothL1LocalizationLoss(Message):
     delta: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedIOULocalizationLoss(Message):
     """1 - intersection over union."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class L1LocalizationLoss(Message):
     """Absolute difference."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedGIOULocalizationLoss(Message):
     """1 - generalised intersection over union."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ClassificationLoss(Message):
     """Exactly one class loss."""
 
@@ -125,7 +125,7 @@ class ClassificationLoss(Message):
     weighted_dice_classification_loss: WeightedDiceClassificationLoss | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedSigmoidClassificationLoss(Message):
     """Independent sigmoid cross-entropy for each class."""
 
@@ -136,7 +136,7 @@ class WeightedSigmoidClassificationLoss(Message):
     anchorwise_output: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SigmoidFocalClassificationLoss(Message):
     """Focal loss; alpha is used only when set."""
 
@@ -149,7 +149,7 @@ class SigmoidFocalClassificationLoss(Message):
     alpha: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedSoftmaxClassificationLoss(Message):
     """Softmax cross-entropy over the classes."""
 
@@ -161,7 +161,7 @@ class WeightedSoftmaxClassificationLoss(Message):
     logit_scale: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedSoftmaxClassificationAgainstLogitsLoss(Message):
     """Softmax cross-entropy against targets given as logits."""
 
@@ -173,7 +173,7 @@ class WeightedSoftmaxClassificationAgainstLogitsLoss(Message):
     logit_scale: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BootstrappedSigmoidClassificationLoss(Message):
     """Sigmoid loss whose targets are mixed with the predictions."""
 
@@ -186,7 +186,7 @@ class BootstrappedSigmoidClassificationLoss(Message):
     anchorwise_output: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PenaltyReducedLogisticFocalLoss(Message):
     """The heatmap focal loss of CenterNet."""
 
@@ -202,7 +202,7 @@ class HardExampleLoss(IntEnum):
     LOCALIZATION = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class HardExampleMiner(Message):
     """Keep the anchors with the largest loss."""
 
@@ -213,14 +213,14 @@ class HardExampleMiner(Message):
     min_negatives_per_image: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomExampleSampler(Message):
     """Sample anchors at random to a fraction of positives."""
 
     positive_sample_fraction: float = 0.01
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedDiceClassificationLoss(Message):
     """Dice overlap loss for masks."""
 

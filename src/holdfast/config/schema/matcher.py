@@ -9,7 +9,7 @@ from holdfast.config.schema.box_coder import BoxCoder
 from holdfast.config.schema.message import Message, OneOfs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Matcher(Message):
     """Exactly one matcher."""
 
@@ -24,7 +24,7 @@ class Matcher(Message):
     bipartite_matcher: BipartiteMatcher | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ArgMaxMatcher(Message):
     """Each anchor takes its most similar box, if similar enough."""
 
@@ -36,14 +36,14 @@ class ArgMaxMatcher(Message):
     use_matmul_gather: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BipartiteMatcher(Message):
     """Greedy one-to-one matching."""
 
     use_matmul_gather: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RegionSimilarityCalculator(Message):
     """Exactly one similarity of two boxes."""
 
@@ -62,29 +62,29 @@ class RegionSimilarityCalculator(Message):
     thresholded_iou_similarity: ThresholdedIouSimilarity | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class NegSqDistSimilarity(Message):
     """Minus the squared distance of the corners."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class IouSimilarity(Message):
     """Intersection over union."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class IoaSimilarity(Message):
     """Intersection over the area of the second box."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ThresholdedIouSimilarity(Message):
     """Intersection over union above a threshold; the score of the second box."""
 
     iou_threshold: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TargetAssigner(Message):
     """Matcher, similarity and coder together."""
 

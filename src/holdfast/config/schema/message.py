@@ -33,6 +33,10 @@ class Message:
         object.__setattr__(message, "fields_set", frozenset(values))
         return message
 
+    def __repr__(self) -> str:
+        given = (f"{name}={getattr(self, name)!r}" for name in sorted(self.fields_set))
+        return f"{type(self).__name__}({', '.join(given)})"
+
     def has(self, name: str) -> bool:
         """Tell whether the field was set, to whatever value; a list is set when not empty."""
         return name in self.fields_set and getattr(self, name) not in (None, (), {})

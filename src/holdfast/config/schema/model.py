@@ -11,7 +11,7 @@ from holdfast.config.schema.message import Message, OneOfs
 from holdfast.config.schema.ssd import Ssd
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DetectionModel(Message):
     """Exactly one detector."""
 
@@ -30,7 +30,7 @@ class DetectionModel(Message):
     center_net: CenterNet | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExperimentalModel(Message):
     """A detector registered by other code."""
 

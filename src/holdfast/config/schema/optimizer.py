@@ -8,7 +8,7 @@ from typing import ClassVar
 from holdfast.config.schema.message import Message, OneOfs, UInt32
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Optimizer(Message):
     """Exactly one optimizer, and whether weights are averaged."""
 
@@ -27,7 +27,7 @@ class Optimizer(Message):
     moving_average_decay: float = 0.9999
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RMSPropOptimizer(Message):
     """RMSProp."""
 
@@ -37,7 +37,7 @@ class RMSPropOptimizer(Message):
     epsilon: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MomentumOptimizer(Message):
     """Gradient descent with momentum."""
 
@@ -45,7 +45,7 @@ class MomentumOptimizer(Message):
     momentum_optimizer_value: float = 0.9
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AdamOptimizer(Message):
     """Adam."""
 
@@ -53,7 +53,7 @@ class AdamOptimizer(Message):
     epsilon: float = 1e-08
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LearningRate(Message):
     """Exactly one schedule."""
 
@@ -72,14 +72,14 @@ class LearningRate(Message):
     cosine_decay_learning_rate: CosineDecayLearningRate | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ConstantLearningRate(Message):
     """The same learning rate throughout."""
 
     learning_rate: float = 0.002
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExponentialDecayLearningRate(Message):
     """Multiply by a factor every decay_steps, with burn-in."""
 
@@ -92,7 +92,7 @@ class ExponentialDecayLearningRate(Message):
     min_learning_rate: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ManualStepLearningRate(Message):
     """A list of steps and rates, with optional warm-up."""
 
@@ -101,7 +101,7 @@ class ManualStepLearningRate(Message):
     warmup: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LearningRateSchedule(Message):
     """From this step on, this rate."""
 
@@ -109,7 +109,7 @@ class LearningRateSchedule(Message):
     learning_rate: float = 0.002
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CosineDecayLearningRate(Message):
     """Warm-up, hold, then half a cosine down to zero at total_steps."""
 

@@ -11,7 +11,7 @@ from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.train import TrainConfig
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TrainEvalPipelineConfig(Message):
     """The whole pipeline.config."""
 
@@ -23,14 +23,14 @@ class TrainEvalPipelineConfig(Message):
     graph_rewriter: GraphRewriter | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GraphRewriter(Message):
     """Rewriting of the training graph."""
 
     quantization: Quantization | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Quantization(Message):
     """Quantization-aware training."""
 

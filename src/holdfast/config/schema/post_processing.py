@@ -9,7 +9,7 @@ from holdfast.config.schema.calibration import CalibrationConfig
 from holdfast.config.schema.message import Message
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BatchNonMaxSuppression(Message):
     """Which overlapping detections survive, and how many."""
 
@@ -36,7 +36,7 @@ class ScoreConverter(IntEnum):
     SOFTMAX = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PostProcessing(Message):
     """From logits to final detections."""
 

@@ -15,7 +15,7 @@ from holdfast.config.schema.ssd_random_crop import (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PreprocessingStep(Message):
     """Exactly one augmentation."""
 
@@ -104,7 +104,7 @@ class PreprocessingStep(Message):
     adjust_gamma: AdjustGamma | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class NormalizeImage(Message):
     """Map pixel values from one range to another."""
 
@@ -114,7 +114,7 @@ class NormalizeImage(Message):
     target_maxval: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomHorizontalFlip(Message):
     """Mirror left and right."""
 
@@ -122,7 +122,7 @@ class RandomHorizontalFlip(Message):
     probability: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomVerticalFlip(Message):
     """Mirror top and bottom."""
 
@@ -130,7 +130,7 @@ class RandomVerticalFlip(Message):
     probability: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomRotation90(Message):
     """Turn by a quarter."""
 
@@ -138,7 +138,7 @@ class RandomRotation90(Message):
     probability: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomPixelValueScale(Message):
     """Multiply every pixel by its own random factor."""
 
@@ -146,7 +146,7 @@ class RandomPixelValueScale(Message):
     maxval: float = 1.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomImageScale(Message):
     """Enlarge or shrink the image, aspect ratio kept."""
 
@@ -154,21 +154,21 @@ class RandomImageScale(Message):
     max_scale_ratio: float = 2.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomRGBtoGray(Message):
     """Turn to grey, three channels kept."""
 
     probability: float = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomAdjustBrightness(Message):
     """Shift the brightness."""
 
     max_delta: float = 0.2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomAdjustContrast(Message):
     """Stretch the contrast."""
 
@@ -176,14 +176,14 @@ class RandomAdjustContrast(Message):
     max_delta: float = 1.25
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomAdjustHue(Message):
     """Turn the hue."""
 
     max_delta: float = 0.02
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomAdjustSaturation(Message):
     """Scale the saturation."""
 
@@ -191,7 +191,7 @@ class RandomAdjustSaturation(Message):
     max_delta: float = 1.25
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomDistortColor(Message):
     """Brightness, saturation, hue and contrast in a fixed order."""
 
@@ -210,7 +210,7 @@ class JitterMode(IntEnum):
     SHRINK_SYMMETRIC_XY = 7
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomJitterBoxes(Message):
     """Move box corners by a fraction of the box size."""
 
@@ -218,7 +218,7 @@ class RandomJitterBoxes(Message):
     jitter_mode: JitterMode = JitterMode.DEFAULT
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomCropImage(Message):
     """Crop a window that covers enough of some box."""
 
@@ -232,7 +232,7 @@ class RandomCropImage(Message):
     random_coef: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomPadImage(Message):
     """Put the image on a larger canvas."""
 
@@ -243,7 +243,7 @@ class RandomPadImage(Message):
     pad_color: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomAbsolutePadImage(Message):
     """Pad by up to a number of pixels."""
 
@@ -252,7 +252,7 @@ class RandomAbsolutePadImage(Message):
     pad_color: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomCropPadImage(Message):
     """Crop, then pad."""
 
@@ -269,7 +269,7 @@ class RandomCropPadImage(Message):
     pad_color: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomCropToAspectRatio(Message):
     """Crop to an aspect ratio."""
 
@@ -278,7 +278,7 @@ class RandomCropToAspectRatio(Message):
     clip_boxes: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomBlackPatches(Message):
     """Black out random squares."""
 
@@ -287,7 +287,7 @@ class RandomBlackPatches(Message):
     size_to_image_ratio: float = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomResizeMethod(Message):
     """Resize with a random interpolation."""
 
@@ -295,12 +295,12 @@ class RandomResizeMethod(Message):
     target_width: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RGBtoGray(Message):
     """Turn to one grey channel."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ScaleBoxesToPixelCoordinates(Message):
     """Boxes from normalised to pixel coordinates."""
 
@@ -314,7 +314,7 @@ class ResizeMethod(IntEnum):
     NEAREST_NEIGHBOR = 4
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ResizeImage(Message):
     """Resize to a fixed shape."""
 
@@ -323,21 +323,21 @@ class ResizeImage(Message):
     method: ResizeMethod = ResizeMethod.BILINEAR
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SubtractChannelMean(Message):
     """Subtract a mean from each channel."""
 
     means: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ConvertClassLogitsToSoftmax(Message):
     """Softmax over the multiclass scores of the data."""
 
     temperature: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomSelfConcatImage(Message):
     """Tile the image with itself."""
 
@@ -345,14 +345,14 @@ class RandomSelfConcatImage(Message):
     concat_horizontal_probability: float = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AutoAugmentImage(Message):
     """A learnt augmentation policy."""
 
     policy_name: str = "v0"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DropLabelProbabilistically(Message):
     """Drop the boxes of one class."""
 
@@ -360,7 +360,7 @@ class DropLabelProbabilistically(Message):
     drop_probability: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RemapLabels(Message):
     """Give several classes the label of one."""
 
@@ -368,7 +368,7 @@ class RemapLabels(Message):
     new_label: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomJpegQuality(Message):
     """Encode as JPEG of a random quality."""
 
@@ -377,7 +377,7 @@ class RandomJpegQuality(Message):
     max_jpeg_quality: int = 100
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomDownscaleToTargetPixels(Message):
     """Shrink to a random number of pixels."""
 
@@ -386,7 +386,7 @@ class RandomDownscaleToTargetPixels(Message):
     max_target_pixels: int = 500000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomPatchGaussian(Message):
     """Noise in a random patch."""
 
@@ -397,7 +397,7 @@ class RandomPatchGaussian(Message):
     max_gaussian_stddev: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomSquareCropByScale(Message):
     """The square crop of CenterNet."""
 
@@ -407,7 +407,7 @@ class RandomSquareCropByScale(Message):
     num_scales: int = 8
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RandomScaleCropAndPadToSquare(Message):
     """The scale jitter of EfficientDet."""
 
@@ -416,7 +416,7 @@ class RandomScaleCropAndPadToSquare(Message):
     scale_max: float = 2.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AdjustGamma(Message):
     """Gamma correction."""
 

@@ -17,7 +17,7 @@ from holdfast.config.schema.message import Message, OneOfs
 from holdfast.config.schema.post_processing import PostProcessing
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Ssd(Message):
     """Anchors on feature maps, one pass."""
 
@@ -45,7 +45,7 @@ class Ssd(Message):
     mask_head_config: SsdMaskHead | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SsdMaskHead(Message):
     """A mask head on a single-stage detector."""
 
@@ -61,7 +61,7 @@ class SsdMaskHead(Message):
     initial_crop_size: int = 15
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SsdFeatureExtractor(Message):
     """The network under a single-stage detector."""
 

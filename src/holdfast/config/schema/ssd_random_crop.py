@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from holdfast.config.schema.message import Message
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCropOperation(Message):
     """One candidate crop of SSDRandomCrop."""
 
@@ -21,14 +21,14 @@ class SSDRandomCropOperation(Message):
     random_coef: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCrop(Message):
     """The crop of the SSD paper: one of several operations at random."""
 
     operations: tuple[SSDRandomCropOperation, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCropPadOperation(Message):
     """One candidate of SSDRandomCropPad."""
 
@@ -47,14 +47,14 @@ class SSDRandomCropPadOperation(Message):
     pad_color_b: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCropPad(Message):
     """One of several crops at random, then padding."""
 
     operations: tuple[SSDRandomCropPadOperation, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCropFixedAspectRatioOperation(Message):
     """One candidate of SSDRandomCropFixedAspectRatio."""
 
@@ -66,7 +66,7 @@ class SSDRandomCropFixedAspectRatioOperation(Message):
     random_coef: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCropFixedAspectRatio(Message):
     """One of several crops at random, at one aspect ratio."""
 
@@ -74,7 +74,7 @@ class SSDRandomCropFixedAspectRatio(Message):
     aspect_ratio: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCropPadFixedAspectRatioOperation(Message):
     """One candidate of SSDRandomCropPadFixedAspectRatio."""
 
@@ -88,7 +88,7 @@ class SSDRandomCropPadFixedAspectRatioOperation(Message):
     random_coef: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SSDRandomCropPadFixedAspectRatio(Message):
     """One of several crops at random, padded to one aspect ratio."""
 

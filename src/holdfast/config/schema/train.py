@@ -19,7 +19,7 @@ class CheckpointVersion(IntEnum):
     V2 = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TrainConfig(Message):
     """Batch, length, optimizer, augmentation and the checkpoint to start from."""
 
