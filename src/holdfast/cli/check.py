@@ -31,20 +31,21 @@ def check(
 
     report = check_config(config, parse_assignments(assignments or []))
     if as_json:
-        typer.echo(json.dumps(report_json(report), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(report_json(report), indent=1))  # ASCII: any pipe can carry it
     else:
-        _print(report)
+        print_report(report, title=str(report.source))
     raise typer.Exit(0 if report.ok else 1 if report.config is not None else 2)
 
 
-def _print(report: CheckReport) -> None:
+def print_report(report: CheckReport, title: str) -> None:
+    """Print the panel, the problems and the verdict."""
     from rich.text import Text
 
     from holdfast.cli.terminal import console, problem_list, summary_panel
 
     terminal = console()
     if report.summary:
-        terminal.print(summary_panel(str(report.source), report.summary))
+        terminal.print(summary_panel(title, report.summary))
     terminal.print(problem_list([*report.errors, *report.warnings]))
     errors, warnings = len(report.errors), len(report.warnings)
     if report.ok:
@@ -53,7 +54,7 @@ def _print(report: CheckReport) -> None:
     else:
         verdict = Text(_count(errors, "error"), style="bold red")
         verdict.append(f", {_count(warnings, 'warning')}" if warnings else "")
-        verdict.append("" if report.summary else f" in {report.source}", style="not bold")
+        verdict.append("" if report.summary else f" in {title}", style="not bold")
     terminal.print(verdict)
 
 

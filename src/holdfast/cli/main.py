@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -24,26 +26,38 @@ app.command()(check)
 
 def main() -> None:
     """Run the command; errors become one readable message and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal or file may know no arrows
+    arguments = sys.argv[1:]
     try:
-        app()
+        app([each for each in arguments if each != "--debug"])  # it may stand anywhere
     except HoldfastError as error:
-        if "--debug" in sys.argv:
-            raise
-        from holdfast.cli.terminal import print_error
+        if "--debug" in arguments:
+            traceback.print_exc()
+        else:
+            from holdfast.cli.terminal import print_error
 
-        print_error(error)
+            print_error(error)
         sys.exit(2)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("holdfast"))
+        raise typer.Exit()
 
 
 @app.callback()
 def _options(
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version and stop.", callback=_print_version, is_eager=True
+        ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
-    if show_version:
-        from importlib.metadata import version
-
-        typer.echo(version("holdfast"))
-        raise typer.Exit()
+    pass

@@ -1,0 +1,49 @@
+"""The docs' Python blocks run, and their tables are complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from holdfast.config.legacy_names import extractor_names
+
+PROJECT = Path(__file__).resolve().parent.parent
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+CONFIG = """
+model { ssd { feature_extractor { type: "ssd_mobilenet_v2_keras" } } }
+train_config {
+  batch_size: 4
+  data_augmentation_options { random_horizontal_flip { } }
+}
+"""
+
+
+def blocks() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        code = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+        found += [(f"{page.name}-{index}", block) for index, block in enumerate(code)]
+    return found
+
+
+@pytest.mark.parametrize(
+    "block", [code for _, code in blocks()], ids=[name for name, _ in blocks()]
+)
+def test_a_python_block_of_the_docs_runs(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipeline.config").write_text(CONFIG)
+    exec(compile(block, "docs", "exec"), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_the_models_page_lists_every_extractor():
+    page = (PROJECT / "docs" / "models.md").read_text()
+    assert re.findall(r"^\| `([^`]+)`", page, re.MULTILINE) == list(extractor_names())
