@@ -93,16 +93,18 @@ def read_text(path: Path) -> str:
 
 
 def _unreadable(path: Path, error: OSError) -> Problem:
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike Path.is_dir, it never raises
         inside = sorted(entry.name for entry in path.glob("*.config"))
         fix = f"name the file: {path / inside[0]}" if inside else "name a file, not a folder"
         return Problem(message="it is a folder", fix=fix)
-    if not path.exists():
-        beside = [entry.name for entry in path.parent.glob("*")] if path.parent.is_dir() else []
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        beside = (
+            [entry.name for entry in path.parent.glob("*")] if os.path.isdir(path.parent) else []
+        )
         similar = nearest(path.name, beside)
         fix = f"did you mean {path.parent / similar[0]}?" if similar else "check the path"
         return Problem(message="there is no such file", fix=fix)
-    return Problem(message=f"it cannot be read: {error.strerror}", fix="check its permissions")
+    return Problem(message=f"it cannot be read: {error.strerror}", fix="check path and permissions")
 
 
 def _not_utf8(content: bytes, error: UnicodeDecodeError) -> Problem:

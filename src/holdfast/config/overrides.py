@@ -12,7 +12,6 @@ from holdfast.config.decode import Decoder, join, parse_scalar, shorten
 from holdfast.config.schema.fields import FieldSpec, Kind, field_specs
 from holdfast.config.schema.message import Message
 from holdfast.config.text_format import parse
-from holdfast.config.tokens import BadLiteralError, literal_bytes
 from holdfast.errors import Problem, nearest
 
 M = TypeVar("M", bound=Message)
@@ -82,9 +81,10 @@ def _set(message: M, steps: list[_Step], value: Any, parent: str) -> M:
         raise _OverrideError(path, "it is not a list", f"write {path} without [{step.key}]")
     else:
         new = _new_value(spec, rest, value, getattr(message, step.name), path)
-    others = message.oneofs[spec.oneof] if spec.oneof else (step.name,)
-    cleared = message.without(*others)
-    return cleared if new is None else cleared.replace(**{step.name: new})
+    if new is None:
+        return message.without(step.name)
+    others = message.oneofs[spec.oneof] if spec.oneof else ()
+    return message.without(*others).replace(**{step.name: new})
 
 
 def _new_value(spec: FieldSpec, rest: list[_Step], value: Any, current: Any, path: str) -> Any:
@@ -92,7 +92,8 @@ def _new_value(spec: FieldSpec, rest: list[_Step], value: Any, current: Any, pat
     if rest:
         if spec.message is None:
             raise _OverrideError(path, "it has no fields", f"write {path}=…")
-        return _set(current or spec.message(), rest, value, path)
+        changed = _set(current or spec.message(), rest, value, path)
+        return None if current is None and not changed.fields_set else changed
     return _converted(spec, value, path)
 
 
@@ -109,6 +110,8 @@ def _new_list(
     path = f"{path}[{step.key}]"
     if spec.entry is not None:
         key = _converted(spec.entry.key, step.key, path)
+        if key is None:
+            raise _OverrideError(path, "the key is missing", f"give {spec.entry.key.kind.value}")
         new = _new_value(spec.entry.value, rest, value, current.get(key), path)
         return {k: v for k, v in current.items() if k != key} | ({} if new is None else {key: new})
     if not step.key.isdecimal() or int(step.key) > len(current):
@@ -168,14 +171,9 @@ def _converted(spec: FieldSpec, value: Any, path: str) -> Any:
 
 
 def _converted_text(spec: FieldSpec, text: str, path: str) -> Any:
-    if spec.kind != Kind.STRING:
-        return _decoded(spec, text, path) if text else None
-    if text[:1] not in ("'", '"'):
+    if spec.kind == Kind.STRING and text[:1] not in ("'", '"'):
         return text
-    try:
-        return literal_bytes(text).decode()
-    except (BadLiteralError, UnicodeDecodeError) as error:
-        raise _OverrideError(path, f"{shorten(text)}: {error}", "leave the quotes out") from None
+    return _decoded(spec, text, path) if text else None
 
 
 def _decoded(spec: FieldSpec, text: str, path: str) -> Any:
@@ -184,15 +182,16 @@ def _decoded(spec: FieldSpec, text: str, path: str) -> Any:
     fields = document.root.fields
     decoder = Decoder(problems=document.problems)
     values = decoder.fields({spec.name: spec}, document.root, path.rpartition(".")[0])
-    if len(fields) > 1 and not decoder.problems:
-        raise _OverrideError(path, f"`{shorten(text)}` is more than one value", "write [a, b]")
+    if len(fields) > 1:
+        fix = "write [a, b]" if spec.repeated else "give one value"
+        raise _OverrideError(path, f"`{shorten(text)}` is more than one value", fix)
     if decoder.problems:
         problem = decoder.problems[0]
         raise _OverrideError(path, problem.message, problem.fix)
-    return values.get(spec.name, ())
+    return values.get(spec.name)  # None for an empty list: the field is unset
 
 
-_TEXT = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]+?)\s*(?:,|\Z)""")
+_TEXT = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,\s][^,]*?)\s*(?:,|\Z)""")
 
 
 def _split_texts(text: str) -> list[str]:

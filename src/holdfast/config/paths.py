@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,14 @@ class Found(NamedTuple):
 
     files: tuple[Path, ...]
     base: Base
+
+
+class Shards(NamedTuple):
+    """A data set in several files, some of which are not there."""
+
+    first: Path
+    present: int
+    expected: int
 
 
 def expand(text: str) -> str:
@@ -55,36 +63,51 @@ def find_checkpoint(text: str, config_folder: Path) -> Found:
     return _find(text, config_folder, _checkpoint_files)
 
 
-def missing_shards(found: Found) -> tuple[int, int] | None:
-    """Give (present, expected) when some of the shards named …-of-N are not there."""
-    totals = {match[1] for file in found.files if (match := re.search(r"-of-(\d+)", file.name))}
-    if len(totals) != 1:
-        return None
-    expected = int(totals.pop())
-    return (len(found.files), expected) if len(found.files) < expected else None
+def incomplete_shards(files: Iterable[Path]) -> tuple[Shards, ...]:
+    """List the data sets of which only some of the files named …-00000-of-N are there."""
+    data_sets: dict[tuple[Path, str, str, str], list[Path]] = {}
+    for file in dict.fromkeys(files):
+        if match := _SHARD.fullmatch(file.name):
+            key = (file.parent, match["before"], match["after"], match["total"])
+            data_sets.setdefault(key, []).append(file)
+    return tuple(
+        Shards(present[0], len(present), int(total))
+        for (*_, total), present in data_sets.items()
+        if len(present) < int(total)
+    )
 
 
-def _find(text: str, config_folder: Path, look: Callable[[str], tuple[Path, ...]]) -> Found:
+_SHARD = re.compile(r"(?P<before>.*?)\d+-of-(?P<total>\d+)(?P<after>.*)")
+
+
+def _find(text: str, config_folder: Path, look: Callable[[str, str], tuple[Path, ...]]) -> Found:
+    if "\0" in text:  # which no file's name has, and for which the system raises ValueError
+        return Found((), Base.NOWHERE)
     path = expand(text)
     if is_remote(path):
         return Found((), Base.REMOTE)
     if os.path.isabs(path):
-        files = look(path)
+        files = look("", path)
         return Found(files, Base.ABSOLUTE if files else Base.NOWHERE)
-    if files := look(path):
+    if files := look("", path):
         return Found(files, Base.WORKING_DIRECTORY)
-    if files := look(str(config_folder / path)):
+    if files := look(str(config_folder), path):
         return Found(files, Base.CONFIG_FOLDER)
     return Found((), Base.NOWHERE)
 
 
-def _matches(path: str) -> tuple[Path, ...]:
-    if os.path.exists(path):
-        return (Path(path),)
-    return tuple(Path(match) for match in sorted(glob.glob(path))) if is_glob(path) else ()
+def _matches(folder: str, path: str) -> tuple[Path, ...]:
+    whole = os.path.join(folder, path)
+    if os.path.exists(whole):
+        return (Path(whole),)
+    if not is_glob(path):
+        return ()
+    matches = sorted(glob.glob(os.path.join(glob.escape(folder), path)))
+    return tuple(Path(match) for match in matches if os.path.exists(match))  # a link may be broken
 
 
-def _checkpoint_files(path: str) -> tuple[Path, ...]:
+def _checkpoint_files(folder: str, path: str) -> tuple[Path, ...]:
+    path = os.path.join(folder, path)
     if os.path.isdir(path):
         return tuple(sorted(Path(path).glob("*.index")))
     return tuple(Path(name) for name in (f"{path}.index", path) if os.path.isfile(name))

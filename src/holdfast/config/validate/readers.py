@@ -15,8 +15,8 @@ from holdfast.config.paths import (
     Found,
     find_checkpoint,
     find_files,
+    incomplete_shards,
     is_glob,
-    missing_shards,
 )
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
@@ -32,10 +32,14 @@ class _Reader(NamedTuple):
 
 
 def check_files(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
-    """Yield what is wrong with paths, label maps and sampling weights."""
+    """Yield what is wrong with paths, label maps and sampling weights, each thing once."""
+    yield from dict.fromkeys(_problems(config, folder))  # two readers often share a label map
+
+
+def _problems(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
     for path, reader in _readers(config):
         yield from _check_records(path, reader, folder)
-        yield from _check_weights(path, reader, folder)
+        yield from _check_weights(path, reader)
         if reader.label_map_path:
             yield from _check_label_map(config, f"{path}.label_map_path", reader, folder)
     if config.train_config is not None and config.train_config.fine_tune_checkpoint:
@@ -64,21 +68,22 @@ def _check_records(path: str, reader: InputReader, folder: Path) -> Iterator[Pro
                 fix="name the TFRecord files",
             )
         return
+    found = {}
     for index, pattern in enumerate(records.input_path):
         place = f"{path}.tf_record_input_reader.input_path[{index}]"
+        found[place] = find_files(pattern, folder)
         yield from _check_path(place, pattern, folder)
-        found = find_files(pattern, folder)
-        yield from _check_found(place, found)
+        yield from _check_found(place, found[place])
+    for shards in incomplete_shards(file for each in found.values() for file in each.files):
+        yield Problem(
+            path=next(place for place, each in found.items() if shards.first in each.files),
+            severity="warning",
+            message=f"{shards.present} of {shards.expected} shards are there",
+            fix="copy the missing ones, or train on these knowingly",
+        )
 
 
 def _check_found(place: str, found: Found) -> Iterator[Problem]:
-    if shards := missing_shards(found):
-        yield Problem(
-            path=place,
-            severity="warning",
-            message=f"{shards[0]} of {shards[1]} shards are there",
-            fix="copy the missing ones, or train on these knowingly",
-        )
     for file in found.files:
         if file.is_dir():
             yield Problem(
@@ -88,20 +93,14 @@ def _check_found(place: str, found: Found) -> Iterator[Problem]:
             yield Problem(path=place, message=f"{file} is empty", fix="make the records again")
 
 
-def _check_weights(path: str, reader: InputReader, folder: Path) -> Iterator[Problem]:
-    # The OD API wants one weight for each file, counted after globbing.
+def _check_weights(path: str, reader: InputReader) -> Iterator[Problem]:
+    # The OD API wants one weight for each input_path; a glob has one for all its files together.
     weights, records = reader.sample_from_datasets_weights, reader.tf_record_input_reader
-    if not weights or records is None:
-        return
-    found = [find_files(pattern, folder) for pattern in records.input_path]
-    if any(each.base == Base.REMOTE for each in found):
-        return
-    count = sum(max(len(each.files), 1) for each in found)
-    if count != len(weights):
+    if weights and records is not None and len(weights) != len(records.input_path):
         yield Problem(
             path=f"{path}.sample_from_datasets_weights",
-            message=f"{len(weights)} weights for {count} input files",
-            fix="give one weight for each file, in the order of the files",
+            message=f"{len(weights)} weights for {len(records.input_path)} input paths",
+            fix="give one weight for each input_path, in their order",
         )
 
 
@@ -150,16 +149,15 @@ def _check_num_classes(
 
 def _check_checkpoint(text: str, folder: Path) -> Iterator[Problem]:
     place = "train_config.fine_tune_checkpoint"
+    problems = list(_check_written(place, text))
+    yield from problems
     if part := _CHECKPOINT_PART.search(text):
         yield Problem(
             path=place,
             message=f"{text} is one file of a checkpoint",
             fix=f'write the prefix, "{text[: part.start()]}"',
         )
-        return
-    problems = list(_check_written(place, text))
-    yield from problems
-    if not problems and find_checkpoint(text, folder).base == Base.NOWHERE:
+    elif not problems and find_checkpoint(text, folder).base == Base.NOWHERE:
         yield _missing(place, text, f"there is no checkpoint {text} (no {text}.index)")
 
 
@@ -174,13 +172,18 @@ def _check_path(place: str, text: str, folder: Path) -> Iterator[Problem]:
 def _check_written(place: str, text: str) -> Iterator[Problem]:
     if PLACEHOLDER in text:
         yield Problem(path=place, message=f"{PLACEHOLDER} was left in", fix="write the path")
-    elif eaten := [character for character in text if character in _ESCAPES]:
-        meant = "".join(f"/{_ESCAPES[c]}" if c in _ESCAPES else c for c in text)
+    elif eaten := [character for character in text if character < " "]:
+        meant = "".join(f"/{_letters(c)}" if c < " " else c for c in text)
         yield Problem(
             path=place,
-            message=f"its `\\{_ESCAPES[eaten[0]]}` was read as an escape, not as a folder",
+            message=f"its `\\{_letters(eaten[0])}` was read as an escape, not as a folder",
             fix=f'write "{meant.replace(chr(92), "/")}"',
         )
+
+
+def _letters(character: str) -> str:
+    """Give what stood behind the backslash: a letter, else an octal number."""
+    return _ESCAPES.get(character, f"{ord(character):o}")
 
 
 def _missing(place: str, text: str, message: str) -> Problem:

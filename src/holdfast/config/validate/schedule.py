@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from holdfast.config.schema.message import Message
@@ -67,14 +68,26 @@ def _check_cosine(
             message=f"the learning rate is 0 from step {total} on, and num_steps is {num_steps}",
             fix=f"set total_steps to {num_steps}",
         )
-    elif total > num_steps:
+    elif total > num_steps and (share := _share_of_base(schedule, num_steps)) > _SMALL_SHARE:
         yield Problem(
             path=f"{path}.total_steps",
             severity="warning",
             message=f"the run ends at step {num_steps} of a decay over {total}: "
-            "the learning rate never gets small",
+            f"the learning rate is still {share:.0%} of learning_rate_base",
             fix=f"set total_steps to {num_steps}",
         )
+
+
+_SMALL_SHARE = 0.02
+
+
+def _share_of_base(schedule: CosineDecayLearningRate, step: int) -> float:
+    """Give the learning rate at a step up to total_steps, as a share of learning_rate_base."""
+    start = schedule.warmup_steps + schedule.hold_base_rate_steps
+    if step <= start:
+        return 1.0
+    progress = (step - start) / (schedule.total_steps - start)
+    return 0.5 * (1 + math.cos(math.pi * progress))
 
 
 def _check_manual(schedule: ManualStepLearningRate, num_steps: int, path: str) -> Iterator[Problem]:

@@ -26,8 +26,9 @@ METRICS = (
     "weighted_pascal_voc_detection_metrics",
     "weighted_pascal_voc_instance_segmentation_metrics",
 )
-# Names of older versions of the OD API.
+# Names that users' configs have: of older versions of the OD API, or never known to it.
 _FORMER_METRICS = {
+    "coco_metrics": "coco_detection_metrics",
     "open_images_metrics": "oid_V2_detection_metrics",
     "open_images_V2_detection_metrics": "oid_V2_detection_metrics",
     "pascal_voc_metrics": "pascal_voc_detection_metrics",
