@@ -32,6 +32,8 @@ def test_a_problem_is_an_error_unless_said_otherwise_and_cannot_change():
 
 def test_problems_come_in_the_order_of_the_file_those_without_place_first():
     assert in_file_order([LATE, EARLY, SAME_LINE, NO_PLACE]) == (NO_PLACE, SAME_LINE, EARLY, LATE)
+    top = Problem(message="top", line=1, column=1)
+    assert in_file_order([top, NO_PLACE]) == (NO_PLACE, top)
 
 
 def test_problems_without_place_keep_their_order():

@@ -36,6 +36,15 @@ def test_an_unknown_name_is_answered_with_the_nearest_ones(shapes: Registry[str]
     assert caught.value.fix == "Did you mean square?"
 
 
+def test_at_most_three_near_names_are_offered():
+    registry: Registry[int] = Registry("level")
+    for number in range(5):
+        registry.register(f"level_{number}")(number)
+    with pytest.raises(HoldfastError) as caught:
+        registry["level_"]
+    assert caught.value.fix == "Did you mean level_4 or level_3 or level_2?"
+
+
 def test_an_unknown_name_like_no_other_is_answered_with_all_of_them(shapes: Registry[str]):
     with pytest.raises(HoldfastError) as caught:
         shapes["xyz"]

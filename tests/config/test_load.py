@@ -158,7 +158,7 @@ def test_utf16_is_named(tmp_path: Path, encoding: str):
     mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
     (problem,) = mistakes(written(tmp_path, mark + CONFIG.encode(encoding)))
     assert problem.message == "it is encoded as UTF-16"
-    assert problem.fix == "save it as UTF-8"
+    assert (problem.fix, problem.line, problem.column) == ("save it as UTF-8", 1, 1)
 
 
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing(tmp_path: Path):

@@ -126,6 +126,14 @@ def test_a_python_value_is_kept(path: str, value: Any):
     assert type(new) is type(value)
 
 
+def test_false_is_a_value_and_not_nothing():
+    changed = override(
+        "train_config.sync_replicas", False, config(("batch_size: 8", "sync_replicas: true"))
+    )
+    assert changed.train_config.has("sync_replicas")
+    assert changed.train_config.sync_replicas is False
+
+
 def test_python_values_are_fitted_to_the_field_as_the_file_would():
     clip = "train_config.gradient_clipping_by_norm"
     assert type(at(override(clip, 10), clip)) is float

@@ -268,6 +268,10 @@ def test_the_files_of_a_glob_are_counted_and_each_input_path_has_a_row(tmp_path:
     assert texts == [f"{tmp_path}/a* (2 files, absolute)", f"{tmp_path}/b (absolute)"]
 
 
+def test_a_training_from_scratch_starts_from_nothing():
+    assert "starts from" not in rows(('  fine_tune_checkpoint: "start/ckpt-0"\n', ""))
+
+
 def test_a_checkpoint_without_type_says_so(tmp_path: Path):
     said = rows(('  fine_tune_checkpoint_type: "detection"\n', ""), folder=tmp_path)
     assert said["starts from"] == "start/ckpt-0 (type not set; not found)"

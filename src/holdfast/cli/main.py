@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.check import check
+from holdfast.cli.convert import convert
 from holdfast.errors import HoldfastError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(check)
+app.command()(convert)
 
 
 def main() -> None:

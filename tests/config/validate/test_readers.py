@@ -134,6 +134,7 @@ def test_files_in_a_bucket_are_not_looked_up(folder: Path):
 def test_the_keypoint_label_map_is_looked_up_too(folder: Path):
     text = 'model { center_net {\n keypoint_label_map_path: "%s" } }'
     assert list(check_files(config(text=text % "labels.pbtxt"), folder)) == []
+    assert list(check_files(config(text="model { center_net { } }"), folder)) == []
     (problem,) = on_lines(list(check_files(config(text=text % "gone"), folder)), text)
     assert problem.path == "model.center_net.keypoint_label_map_path"
     assert (problem.message, problem.line) == ("there is no file gone", 2)

@@ -25,7 +25,12 @@ def judged(*replacements: tuple[str, str]) -> list[tuple[str, str, str]]:
 
 
 def brief(problems) -> list[tuple[str, str, str]]:
-    return [(each.severity, each.path.rpartition(".")[2], each.message) for each in problems]
+    found = []
+    for each in problems:
+        schedule, _, field = each.path.removeprefix(f"{PATH}.").rpartition(".")
+        assert schedule in ("cosine_decay_learning_rate", "exponential_decay_learning_rate")
+        found.append((each.severity, field, each.message))
+    return found
 
 
 def scheduled(schedule: str, num_steps: int = 1000) -> list[Problem]:

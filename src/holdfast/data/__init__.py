@@ -1,0 +1,1 @@
+"""From files to batches: sources, augmentation, resizing, statistics, the tf.data pipeline."""

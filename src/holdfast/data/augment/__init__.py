@@ -1,0 +1,20 @@
+"""The OD API's data augmentations, each a function from Sample and seed to Sample."""
+
+from holdfast.data.augment import (  # noqa: F401  (each fills the table)
+    auto_augment,
+    boxes,
+    colors,
+    crops,
+    flips,
+    labels,
+    noise,
+    pads,
+    scales,
+    ssd_crops,
+    tiles,
+)
+from holdfast.data.augment.crops import Crop, FixedAspectRatioCrop
+from holdfast.data.augment.registry import AUGMENTATIONS, Augmentation
+from holdfast.data.augment.ssd_crops import CropPad
+
+__all__ = ["AUGMENTATIONS", "Augmentation", "Crop", "CropPad", "FixedAspectRatioCrop"]

@@ -1,0 +1,155 @@
+"""Files of data sets, local and remote (gs://, …): found, listed, read, replaced."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from holdfast.errors import HoldfastError
+
+PATTERN_CHARACTERS = "*?["
+
+
+class Stamp(NamedTuple):
+    """What tells one version of a file from another without reading it."""
+
+    size_bytes: int
+    modified_nanoseconds: int
+
+
+def expand(path: str | os.PathLike[str]) -> str:
+    """Replace a leading `~` and environment variables.
+
+    >>> os.environ["BUCKET"] = "gs://cells"
+    >>> expand("$BUCKET/train.record")
+    'gs://cells/train.record'
+    """
+    return os.path.expanduser(os.path.expandvars(os.fspath(path)))
+
+
+def join(folder: str, *names: str) -> str:
+    """Put names below a folder; an absolute name stands for itself."""
+    return posixpath.join(folder, *names)
+
+
+def normalise(path: str) -> str:
+    """Take `.` and `..` out of a path.
+
+    >>> normalise("gs://cells/a/../b"), normalise("./a/b")
+    ('gs://cells/b', 'a/b')
+    """
+    scheme, mark, rest = path.rpartition("://")
+    return scheme + mark + posixpath.normpath(rest)
+
+
+def exists(path: str) -> bool:
+    """Tell whether there is a file or folder."""
+    return bool(tf.io.gfile.exists(path))
+
+
+def is_folder(path: str) -> bool:
+    """Tell whether there is a folder."""
+    return bool(tf.io.gfile.isdir(path))
+
+
+def glob(patterns: str | Iterable[str]) -> list[str]:
+    """List the files that paths or patterns stand for, sorted, each once.
+
+    A pattern that is itself the name of a file stands for that file: brackets are legal in names.
+    A path or pattern that leads to nothing gives nothing.
+    """
+    patterns = [patterns] if isinstance(patterns, str) else patterns
+    found: set[str] = set()
+    for pattern in map(expand, patterns):
+        if exists(pattern):
+            found.add(pattern)
+        elif any(character in pattern for character in PATTERN_CHARACTERS):
+            matches = tf.io.gfile.glob(pattern)
+            found.update(path for path in matches if not _is_hidden(path, pattern))
+    return sorted(found)
+
+
+def list_folder(folder: str) -> list[str]:
+    """List the names in a folder, sorted, without hidden ones; folders without their slash."""
+    names = (name.rstrip("/") for name in tf.io.gfile.listdir(folder))
+    return sorted(name for name in names if not name.startswith("."))
+
+
+def walk(folder: str) -> Iterator[str]:
+    """Yield the files below a folder as paths relative to it, sorted, without hidden ones."""
+    prefix = folder.rstrip("/") + "/"
+    for place, folders, names in tf.io.gfile.walk(folder):
+        # tf.io.gfile.walk looks at this list again: what is taken out is not entered.
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        relative = (place.rstrip("/") + "/").removeprefix(prefix)
+        yield from (relative + name for name in sorted(names) if not name.startswith("."))
+
+
+def read_bytes(path: str, count: int = -1) -> bytes:
+    """Read a file, or its first `count` bytes."""
+    try:
+        with tf.io.gfile.GFile(path, "rb") as stream:
+            return bytes(stream.read(count))
+    except (OSError, tf.errors.OpError) as error:
+        reason = "it does not exist" if not exists(path) else _reason(error)
+        raise HoldfastError(f"{path} cannot be read: {reason}.") from None
+
+
+def stamp(path: str) -> Stamp | None:
+    """Give the size and time of change of a file; None when there is no such file."""
+    try:
+        if "://" not in path:  # TensorFlow rounds the time to seconds
+            local = os.stat(path)
+            return Stamp(local.st_size, local.st_mtime_ns)
+        remote = tf.io.gfile.stat(path)
+        return Stamp(int(remote.length), int(remote.mtime_nsec))
+    except (OSError, tf.errors.OpError):
+        return None
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Replace a file's content; a reader sees the old content or the new, never half."""
+    temporary = temporary_name(path)
+    try:
+        tf.io.gfile.makedirs(posixpath.dirname(path) or ".")
+        with tf.io.gfile.GFile(temporary, "wb") as stream:
+            stream.write(content)
+        tf.io.gfile.rename(temporary, path, overwrite=True)
+    except (OSError, tf.errors.OpError) as error:
+        raise HoldfastError(f"{path} cannot be written: {_reason(error)}.") from None
+    finally:
+        remove(temporary)
+
+
+def temporary_name(path: str) -> str:
+    """Name a file beside `path`, hidden, that no other process writes."""
+    return join(posixpath.dirname(path), f".{posixpath.basename(path)}.{os.getpid()}")
+
+
+def remove_temporaries(path: str) -> None:
+    """Delete what writers of a file left behind when they were killed."""
+    folder, name = posixpath.split(path)
+    if is_folder(folder or "."):
+        left = [one for one in tf.io.gfile.listdir(folder or ".") if one.startswith(f".{name}.")]
+        for one in left:
+            tf.io.gfile.remove(join(folder, one))
+
+
+def remove(path: str) -> None:
+    """Delete a file if it is there."""
+    if exists(path):
+        tf.io.gfile.remove(path)
+
+
+def _is_hidden(path: str, pattern: str) -> bool:
+    """Tell whether a wildcard found a hidden file or folder; shells leave those out, we too."""
+    pairs = zip(path.split("/"), pattern.split("/"), strict=False)
+    return any(name.startswith(".") and not asked.startswith(".") for name, asked in pairs)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "message", "") or error).split("\n")[0].rstrip(".")

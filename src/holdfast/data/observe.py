@@ -1,0 +1,253 @@
+"""Look at every image of a data set once: its boxes, its size, what is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from holdfast.config.label_map import class_name
+from holdfast.data.images import decode_image
+from holdfast.data.record_files import read_records
+from holdfast.data.record_keys import describe_counts
+from holdfast.data.sample import Sample
+from holdfast.data.sources.source import Entry, Source
+from holdfast.data.sources.tfrecord import Parsed, RecordLayout, record_parser
+from holdfast.data.validity import Judgement, Reason, judge
+from holdfast.errors import HoldfastError
+
+# Of larger images every second, third, … pixel is measured: no mean needs more than this.
+MEASURED_PIXELS = 500_000
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Function = Callable[..., Any]  # of TensorFlow, traced
+
+
+class Observation(NamedTuple):
+    """What one image shows."""
+
+    place: str  # file and record number, or annotation file
+    source_id: str
+    content: bytes  # hash of the encoded image; b"" if there is none
+    reason: Reason  # why the whole image is left out; KEPT if it is not
+    detail: str  # what else there is to say about the reason
+    box_reasons: tuple[Reason, ...]  # for each box as written
+    boxes: NDArray[np.float32]  # (N, 4) the boxes that are kept
+    class_names: tuple[str, ...]  # of the boxes that are kept: name, text, or the id as text
+    clipped: int  # of the kept boxes, those whose rim outside of the image was cut off
+    height: int  # of the decoded image; 0 if it was not decoded
+    width: int
+    stored_bytes: int  # of the record or the image file
+    pixel_mean: NDArray[np.float64]  # (3,) 0..255
+    pixel_square_mean: NDArray[np.float64]  # (3,)
+    remarks: tuple[str, ...] = ()  # what the source did not take as the files say it
+    record: tuple[str, int] | None = None  # file and number in it, if it is a record
+
+
+def observe_records(
+    files: Sequence[str], layout: RecordLayout, names: Mapping[int, str] | None = None
+) -> Iterator[Observation]:
+    """Observe TFRecord files, record by record, in their order.
+
+    `names` is the label map, id -> name: other ids are left out then, and boxes are named by it.
+    A file that is no TFRecord file, or damaged, raises HoldfastError.
+    """
+    parse = tf.function(record_parser(layout), input_signature=[tf.TensorSpec((), tf.string)])
+    judge_boxes = _judge_function(names)
+
+    def look(file: str, number: int, serialized: bytes) -> Observation:
+        place = f"{file}, record {number}"
+        try:
+            parsed = _as_numpy(parse(serialized))
+            observation = _observe(place, parsed.sample, judge_boxes, names, parsed)
+        except tf.errors.OpError as error:
+            observation = _unreadable(place, detail=_first_line(error))
+        if observation.reason is Reason.COUNTS_DIFFER:
+            observation = observation._replace(detail=describe_counts(serialized))
+        return observation._replace(stored_bytes=len(serialized), record=(file, number))
+
+    for file in files:
+        records = ((file, number, each) for number, each in enumerate(read_records(file)))
+        yield from _in_order(lambda record: look(*record), records)
+
+
+def observe_source(source: Source) -> Iterator[Observation]:
+    """Observe a data set of any other format."""
+    names = {item.id: class_name(item) for item in source.label_map.item}
+    judge_boxes = _judge_function(names)
+
+    def look(entry: Entry) -> Observation:
+        try:
+            sample, remarks = entry.read()
+        except HoldfastError as error:
+            boxes = sum(entry.class_counts.values())
+            detail = error.message.rstrip(".")
+            return _unreadable(entry.place, entry.source_id, boxes=boxes, detail=detail)
+        observation = _observe(entry.place, sample, judge_boxes, names)
+        return observation._replace(remarks=remarks)
+
+    yield from _in_order(look, source.entries)
+
+
+def duplicates_left_out(observations: Iterable[Observation]) -> Iterator[Observation]:
+    """Leave out an image that was there before: the same id and the same content.
+
+    Some tools write one id for all images, so the id alone says nothing.
+    """
+    seen: set[tuple[str, bytes]] = set()
+    for each in observations:
+        key = (each.source_id, each.content)
+        if each.reason is Reason.KEPT and key in seen:
+            yield _left_out(each, Reason.DUPLICATE_ID)
+        else:
+            seen.add(key)
+            yield each
+
+
+def _in_order(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Work on items in parallel, a few at a time, and give the results in order."""
+    threads = os.cpu_count() or 1
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _judge_function(names: Mapping[int, str] | None) -> Function:
+    num_classes = None if names is None else max(names, default=0)
+
+    def judge_boxes(boxes: Any, classes: Any) -> Judgement:
+        fill = tf.zeros_like(classes)
+        return judge(Sample("", "", boxes, classes, *(fill,) * 7), num_classes)
+
+    signature = (tf.TensorSpec((None, 4), tf.float32), tf.TensorSpec((None,), tf.int32))
+    return tf.function(judge_boxes, input_signature=signature)
+
+
+def _observe(
+    place: str,
+    sample: Sample,
+    judge_boxes: Function,
+    names: Mapping[int, str] | None,
+    parsed: Parsed | None = None,
+) -> Observation:
+    """Judge the boxes of a sample with NumPy fields and measure its image."""
+    judged = _as_numpy(judge_boxes(sample.boxes, sample.classes))
+    text = parsed.class_text if parsed else np.zeros(0, object)
+    image = _decoded(sample.image)
+    reasons = tuple(Reason(number) for number in judged.reasons.tolist())
+    pixel_mean, pixel_square_mean = _measured(image)
+    observation = Observation(
+        place=place,
+        source_id=_text(sample.source_id),
+        content=hashlib.sha256(sample.image).digest()[:16] if sample.image else b"",
+        reason=Reason.KEPT,
+        detail="",
+        box_reasons=reasons,
+        boxes=judged.sample.boxes,
+        class_names=_names(sample.classes, text, names, judged.reasons == Reason.KEPT),
+        clipped=int(judged.clipped),
+        height=0 if image is None else image.shape[0],
+        width=0 if image is None else image.shape[1],
+        stored_bytes=len(sample.image),
+        pixel_mean=pixel_mean,
+        pixel_square_mean=pixel_square_mean,
+    )
+    reason = Reason(int(parsed.reason)) if parsed else Reason.KEPT
+    if not sample.image:
+        reason = Reason.NO_IMAGE
+    elif reason is Reason.KEPT and image is None:
+        reason = Reason.NOT_DECODABLE
+    if reason is Reason.KEPT:
+        return observation
+    written = int(parsed.boxes_written) if parsed else len(reasons)
+    return _left_out(observation, reason, boxes=written)
+
+
+def _decoded(encoded: bytes) -> NDArray[np.uint8] | None:
+    try:
+        image: NDArray[np.uint8] = decode_image(encoded).numpy()
+    except tf.errors.OpError:
+        return None
+    return image
+
+
+def _measured(image: NDArray[np.uint8] | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the mean and the mean square of each channel."""
+    if image is None:
+        return np.zeros(3), np.zeros(3)
+    step = int(np.ceil(np.sqrt(image.shape[0] * image.shape[1] / MEASURED_PIXELS)))
+    pixels = image[:: max(step, 1), :: max(step, 1)].reshape(-1, 3)
+    values = np.arange(256)
+    shares = [np.bincount(pixels[:, channel], minlength=256) / len(pixels) for channel in range(3)]
+    return np.array(shares) @ values, np.array(shares) @ values**2
+
+
+def _names(
+    classes: NDArray[np.int32],
+    text: NDArray[np.object_],
+    names: Mapping[int, str] | None,
+    kept: NDArray[np.bool_],
+) -> tuple[str, ...]:
+    if names is None and len(text) == len(kept):
+        return tuple(_text(each) for each in text[kept])
+    ids = (classes[kept] + 1).tolist()
+    return tuple((names or {}).get(number, str(number)) for number in ids)
+
+
+def _left_out(observation: Observation, reason: Reason, *, boxes: int | None = None) -> Observation:
+    count = len(observation.box_reasons) if boxes is None else boxes
+    return observation._replace(
+        reason=reason,
+        box_reasons=(reason,) * count,
+        boxes=np.zeros((0, 4), np.float32),
+        class_names=(),
+        clipped=0,
+    )
+
+
+def _unreadable(place: str, source_id: str = "", *, boxes: int = 0, detail: str) -> Observation:
+    return Observation(
+        place=place,
+        source_id=source_id,
+        content=b"",
+        reason=Reason.UNREADABLE,
+        detail=detail,
+        box_reasons=(Reason.UNREADABLE,) * boxes,
+        boxes=np.zeros((0, 4), np.float32),
+        class_names=(),
+        clipped=0,
+        height=0,
+        width=0,
+        stored_bytes=0,
+        pixel_mean=np.zeros(3),
+        pixel_square_mean=np.zeros(3),
+    )
+
+
+def _as_numpy(value: Any) -> Any:
+    return tf.nest.map_structure(lambda each: each.numpy() if tf.is_tensor(each) else each, value)
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
+
+
+def _first_line(error: tf.errors.OpError) -> str:
+    return str(error.message).strip().splitlines()[0].rstrip(".")

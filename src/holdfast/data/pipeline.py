@@ -1,0 +1,126 @@
+"""From records to batches: parse, decode, augment, resize, pad, all inside tf.data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import tensorflow as tf
+
+from holdfast.data.images import decode_image
+from holdfast.data.records import RecordStream
+from holdfast.data.resize import Resized
+from holdfast.data.sample import Batch, GroundTruth, Sample, Tensor
+from holdfast.data.sources.tfrecord import Parsed
+from holdfast.data.validity import judge
+
+Augment = Callable[[Sample, Tensor], Sample]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """A training input: the same seed gives the same batches, from whatever batch it starts."""
+
+    stream: RecordStream
+    parse: Callable[[Tensor], Parsed]
+    resize: Callable[[Tensor, Tensor], Resized]  # image, masks
+    batch_size: int
+    max_boxes: int
+    num_classes: int | None = None
+    augmentations: Sequence[Augment] = field(default=())
+    parallel_calls: int = 2
+    prefetch_batches: int = 1
+
+    def batches(self, start: int = 0) -> tf.data.Dataset:
+        """Give the endless batches, from batch number `start` on."""
+        samples = self.stream.endless(start * self.batch_size).map(
+            lambda position, serialized: _present(self._sample(position, serialized)),
+            num_parallel_calls=self.parallel_calls,
+            deterministic=True,
+        )
+        batches = samples.padded_batch(self.batch_size, drop_remainder=True)
+        batches = batches.map(lambda present: _to_padded_frame(_restored(present)))
+        return batches.prefetch(self.prefetch_batches).with_options(_options())
+
+    def _sample(self, position: Tensor, serialized: Tensor) -> Batch:
+        parsed = self.parse(serialized)
+        sample = judge(parsed.sample, self.num_classes).sample
+        sample = sample._replace(image=decode_image(sample.image))
+        for index, augment in enumerate(self.augmentations):
+            sample = augment(sample, self._seed(position, index))
+        resized = self.resize(sample.image, sample.masks)
+        sample = sample._replace(image=resized.image, masks=resized.masks)
+        return Batch(
+            images=resized.image,
+            sizes=resized.size,
+            truth=_padded_truth(sample, self.max_boxes),
+            source_ids=sample.source_id,
+            positions=position,
+        )
+
+    def _seed(self, position: Tensor, index: int) -> Tensor:
+        """Give each augmentation of each sample its own seed, int32 (2,)."""
+        base = tf.constant([self.stream.seed & 0x7FFFFFFF, index], tf.int64)
+        mixed = tf.random.experimental.stateless_fold_in(base, position)
+        return tf.cast(mixed & 0x7FFFFFFF, tf.int32)
+
+
+def _padded_truth(sample: Sample, max_boxes: int) -> GroundTruth:
+    """Pad the objects of one sample to a fixed number; too many is an error, never a cut."""
+    count = tf.shape(sample.boxes)[0]
+    check = tf.debugging.assert_less_equal(
+        count, max_boxes, f"an image has more boxes than the bound of {max_boxes}"
+    )
+
+    def pad(values: Tensor) -> Tensor:
+        if values is None:
+            return None
+        rest = [[0, 0]] * (values.shape.rank - 1)
+        padded = tf.pad(values, [[0, max_boxes - count], *rest])
+        return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
+
+    with tf.control_dependencies([check]):
+        weights = tf.identity(sample.weights)
+    return GroundTruth(
+        boxes=pad(sample.boxes),
+        classes=pad(sample.classes),
+        weights=pad(weights),
+        masks=pad(sample.masks),
+        keypoints=pad(sample.keypoints),
+        visibilities=pad(sample.visibilities),
+        is_crowd=pad(sample.is_crowd),
+        group_of=pad(sample.group_of),
+        difficult=pad(sample.difficult),
+        confidences=pad(sample.confidences),
+    )
+
+
+def _present(batch: Batch) -> dict[str, Tensor]:
+    """Flatten to what is there: padded_batch takes no None."""
+    values = batch._asdict() | batch.truth._asdict()
+    return {name: value for name, value in values.items() if name != "truth" and value is not None}
+
+
+def _restored(present: dict[str, Tensor]) -> Batch:
+    truth = {name: present[name] for name in GroundTruth._fields if name in present}
+    rest = {name: present[name] for name in Batch._fields if name in present}
+    return Batch(truth=GroundTruth(**truth), **rest)
+
+
+def _to_padded_frame(batch: Batch) -> Batch:
+    """Boxes and keypoints of each image, normalised to it, become relative to the padded input."""
+    true = tf.cast(batch.sizes[:, :2], tf.float32)  # (B, 2)
+    padded = tf.cast(tf.shape(batch.images)[1:3], tf.float32)  # (2,)
+    scale = (true / padded)[:, None, :]  # (B, 1, 2)
+    truth = batch.truth._replace(boxes=batch.truth.boxes * tf.concat([scale, scale], axis=-1))
+    if truth.keypoints is not None:
+        truth = truth._replace(keypoints=truth.keypoints * scale[:, :, None, :])
+    return batch._replace(truth=truth)
+
+
+def _options() -> tf.data.Options:
+    options = tf.data.Options()
+    options.deterministic = True
+    # Autotuning would grow buffers beyond the plan.
+    options.autotune.enabled = False
+    return options

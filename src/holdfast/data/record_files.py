@@ -1,0 +1,77 @@
+"""TFRecord files as they lie on a disk: found, told from other files, read one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from holdfast.data import files
+from holdfast.errors import HoldfastError
+
+_GZIP_START = b"\x1f\x8b"
+_ZLIB_STARTS = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+_RECORD_NAME = re.compile(r"(?i)\.(tf)?rec(ord)?s?\b|\.tfr\b|-\d{3,}-of-\d{3,}")
+
+
+def compression_of(file: str) -> str:
+    """Find out how a record file is compressed: "GZIP", "ZLIB" or ""."""
+    start = files.read_bytes(file, 12)
+    if start.startswith(_GZIP_START):
+        return "GZIP"
+    # A plain file starts with a length of 8 bytes, of which the upper ones are 0.
+    return "ZLIB" if start.startswith(_ZLIB_STARTS) and any(start[5:8]) else ""
+
+
+def read_records(file: str) -> Iterator[bytes]:
+    """Yield the records of a file; HoldfastError if it is damaged or no TFRecord file."""
+    number = 0
+    try:
+        records = tf.data.TFRecordDataset(file, compression_type=compression_of(file))
+        for number, record in enumerate(records.as_numpy_iterator(), start=1):
+            yield record
+    except tf.errors.OpError as error:
+        raise _damaged(file, number, error) from None
+
+
+def find_records(location: str) -> list[str]:
+    """List the record files that a path, a pattern or a folder (also one level down) stands for."""
+    found = files.glob(location)
+    if len(found) == 1 and files.is_folder(found[0]):
+        folder = found[0]
+        inside = (name for name in files.walk(folder) if name.count("/") <= 1)
+        return [files.join(folder, name) for name in inside if is_record_name(name)]
+    return [path for path in found if not files.is_folder(path)]
+
+
+def is_record_name(path: str) -> bool:
+    """Tell by its name whether a file holds records.
+
+    >>> is_record_name("train.record-00000-of-00010"), is_record_name("a.tfrecord.gz")
+    (True, True)
+    >>> is_record_name("label_map.pbtxt"), is_record_name("recorded.jpg")
+    (False, False)
+    """
+    return _RECORD_NAME.search(path.rpartition("/")[2]) is not None
+
+
+def holds_no_record(file: str) -> bool:
+    """Tell whether a file has nothing in it; a damaged one has."""
+    try:
+        return next(read_records(file), None) is None
+    except HoldfastError:
+        return False
+
+
+def _damaged(file: str, number: int, error: tf.errors.OpError) -> HoldfastError:
+    reason = str(error.message).strip().splitlines()[0].split("; ")[-1].rstrip(".")
+    if number == 0:
+        return HoldfastError(
+            f"{file}, record 0: it is not a TFRecord file, or damaged ({reason}).",
+            fix="Name a TFRecord file; `holdfast convert` makes them of other formats.",
+        )
+    return HoldfastError(
+        f"{file}, record {number}: the file is damaged from here on ({reason}).",
+        fix=f"Copy or make the file again; the {number} records before were readable.",
+    )

@@ -1,0 +1,1 @@
+"""Where samples come from: files of several formats, and scenes made on the spot."""

@@ -1,0 +1,92 @@
+"""Find the image file that an annotation names, wherever it lies in the data set."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable
+
+from holdfast.data.sources.images import EXTENSIONS
+from holdfast.data.split import named_split
+from holdfast.errors import HoldfastError
+
+_ENDINGS = (*EXTENSIONS, ".xml", ".json", ".txt")
+
+
+class ImageFinder:
+    """The image files below a folder, by name. All paths are relative to the folder."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = [path for path in paths if is_image(path)]
+        self._by_stem: dict[str, list[str]] = defaultdict(list)
+        for path in self.paths:
+            self._by_stem[stem(path)].append(path)
+
+    def __contains__(self, name: str) -> bool:
+        return stem(name) in self._by_stem
+
+    def find(self, name: str, annotation: str) -> str:
+        """Give the path of the image that an annotation file calls `name`.
+
+        Annotations are moved and images converted: the folders and the ending of `name` count
+        only where they tell files of the same name apart. If they do not, it is an error.
+        """
+        name = name.replace("\\", "/")
+        candidates = self._by_stem.get(stem(name), [])
+        same_ending = [path for path in candidates if _base(path) == _base(name)]
+        ranks = {path: _closeness(path, name, annotation) for path in same_ending or candidates}
+        best = [path for path, rank in ranks.items() if rank == max(ranks.values())]
+        if not best:
+            fix = "Put the image back, or take the annotation out."
+            raise HoldfastError(f"Its image {name!r} is nowhere in the data set.", fix=fix)
+        if len(best) > 1:
+            raise HoldfastError(f"Its image {name!r} could be {' or '.join(best[:2])}.")
+        return best[0]
+
+    def find_or_none(self, name: str, annotation: str) -> str | None:
+        """Like find, but None if there is no telling."""
+        try:
+            return self.find(name, annotation)
+        except HoldfastError:
+            return None
+
+
+def is_image(path: str) -> bool:
+    """Tell by its ending whether a file is an image."""
+    return path.lower().endswith(EXTENSIONS)
+
+
+def stem(path: str) -> str:
+    """Give a file's name without folder and ending; other dots belong to the name.
+
+    >>> stem("a/b.c.jpg"), stem("a/b.c")
+    ('b.c', 'b.c')
+    """
+    root, ending = posixpath.splitext(_base(path))
+    return root if ending.lower() in _ENDINGS else root + ending
+
+
+def _base(path: str) -> str:
+    return posixpath.basename(path)
+
+
+def _closeness(path: str, name: str, annotation: str) -> tuple[int, bool, int, int]:
+    """Rank a candidate: by the folders it is named with, by split, by nearness to the annotation.
+
+    Nearness is the number of folders on the way that both share, wherever they stand:
+    images/a/1.jpg belongs to labels/a/1.xml.
+    """
+    folders, place = path.split("/")[:-1], annotation.split("/")[:-1]
+    return (
+        _common_length(folders[::-1], name.split("/")[-2::-1]),
+        named_split(path) == named_split(annotation, by_name=True),
+        _common_length(folders, place),
+        len(set(folders) & set(place)),
+    )
+
+
+def _common_length(first: list[str], second: list[str]) -> int:
+    length = 0
+    while length < min(len(first), len(second)) and first[length] == second[length]:
+        length += 1
+    return length

@@ -1,0 +1,252 @@
+"""OD API TFRecords: each record parsed inside the TensorFlow graph, whatever tool wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from holdfast.data.sample import Sample, Tensor
+from holdfast.data.validity import Reason
+
+UNKNOWN_ID = 2**31 - 1  # what a class text that the label map does not have is looked up as
+
+
+class MaskFormat(Enum):
+    """How instance masks are stored: PNG files, or one float for each pixel."""
+
+    PNG = "png"
+    NUMERICAL = "numerical"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordLayout:
+    """What to read from a record."""
+
+    class_ids: Mapping[str, int] | None = None  # class text -> label-map id; None: numbers only
+    known_ids: tuple[int, ...] | None = None  # label-map ids; others become UNKNOWN_ID. None: all
+    masks: MaskFormat | None = None
+    num_keypoints: int = 0
+    num_multiclass_scores: int = 0
+
+
+class Parsed(NamedTuple):
+    """A record as written, before any judgement."""
+
+    sample: Sample  # `image` holds the encoded bytes
+    reason: Tensor  # int32 () a Reason: KEPT, NO_IMAGE or COUNTS_DIFFER (then without boxes)
+    boxes_written: Tensor  # int32 ()
+    height: Tensor  # int32 () as the record says; 0 if it does not
+    width: Tensor  # int32 ()
+    class_text: Tensor  # string (N,), or (0,) if the record has none
+
+
+def record_parser(layout: RecordLayout) -> Callable[[Tensor], Parsed]:
+    """Make the function that parses one serialized record; usable inside Dataset.map."""
+    lookup = _class_lookup(layout.class_ids)
+    features = _features(layout)
+
+    def parse(serialized: Tensor) -> Parsed:
+        values = tf.io.parse_single_example(serialized, features)
+        return _parsed(values, layout, lookup)
+
+    return parse
+
+
+_BOX_KEYS = tuple(f"image/object/bbox/{side}" for side in ("ymin", "xmin", "ymax", "xmax"))
+_FLAGS = {
+    "difficult": "image/object/difficult",
+    "truncated": "image/object/truncated",
+    "group_of": "image/object/group_of",
+    "is_crowd": "image/object/is_crowd",
+}
+_NUMBERS = {
+    "weights": "image/object/weight",
+    "confidences": "image/object/class/confidence",
+    "areas": "image/object/area",
+}
+
+
+def _features(layout: RecordLayout) -> dict[str, object]:
+    features: dict[str, object] = {
+        "image/encoded": tf.io.FixedLenFeature((), tf.string, ""),
+        "image/source_id": tf.io.FixedLenFeature((), tf.string, ""),
+        "image/filename": tf.io.FixedLenFeature((), tf.string, ""),
+        "image/height": tf.io.FixedLenFeature((), tf.int64, 0),
+        "image/width": tf.io.FixedLenFeature((), tf.int64, 0),
+        "image/object/class/text": _list_of(tf.string),
+        "image/object/class/label": _list_of(tf.int64),
+    }
+    features |= {key: _list_of(tf.float32) for key in (*_BOX_KEYS, *_NUMBERS.values())}
+    features |= {key: _list_of(tf.int64) for key in _FLAGS.values()}
+    if layout.masks is not None:
+        is_png = layout.masks is MaskFormat.PNG
+        features["image/object/mask"] = _list_of(tf.string if is_png else tf.float32)
+    if layout.num_keypoints:
+        for axis in ("x", "y"):
+            features[f"image/object/keypoint/{axis}"] = _list_of(tf.float32)
+        features["image/object/keypoint/visibility"] = _list_of(tf.int64)
+    if layout.num_multiclass_scores:
+        features["image/object/class/multiclass_scores"] = _list_of(tf.float32)
+    return features
+
+
+def _list_of(dtype: tf.DType) -> tf.io.FixedLenSequenceFeature:
+    """Read a list of any length, () where it is absent, as one dense tensor."""
+    return tf.io.FixedLenSequenceFeature((), dtype, allow_missing=True)
+
+
+def _class_lookup(class_ids: Mapping[str, int] | None) -> tf.lookup.StaticHashTable | None:
+    if not class_ids:
+        return None
+    return tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(
+            list(class_ids), tf.constant(list(class_ids.values()), tf.int64)
+        ),
+        default_value=UNKNOWN_ID,
+    )
+
+
+def _parsed(
+    values: Mapping[str, Tensor], layout: RecordLayout, lookup: tf.lookup.StaticHashTable | None
+) -> Parsed:
+    labels = _known(_labels(values, lookup), layout.known_ids)
+    lengths = tf.stack([tf.size(values[key]) for key in _BOX_KEYS])
+    boxes_written = tf.reduce_max(lengths)
+    fits = tf.reduce_all(lengths == tf.size(labels)) & _lists_fit(values, layout, boxes_written)
+    count = tf.where(fits, boxes_written, 0)
+    encoded = values["image/encoded"]
+    reason = tf.where(fits, int(Reason.KEPT), int(Reason.COUNTS_DIFFER))
+    return Parsed(
+        sample=_sample(values, layout, labels, count),
+        reason=tf.where(tf.strings.length(encoded) > 0, reason, int(Reason.NO_IMAGE)),
+        boxes_written=boxes_written,
+        height=tf.cast(values["image/height"], tf.int32),
+        width=tf.cast(values["image/width"], tf.int32),
+        class_text=values["image/object/class/text"][:count],
+    )
+
+
+def _labels(values: Mapping[str, Tensor], lookup: tf.lookup.StaticHashTable | None) -> Tensor:
+    """Give the label-map id of each box: by its text if there is one, as the OD API does."""
+    text, numbers = values["image/object/class/text"], values["image/object/class/label"]
+    if lookup is not None:
+        return tf.cond(tf.size(text) > 0, lambda: lookup.lookup(text), lambda: numbers)
+    # Text alone is a class too; without a label map any id stands for it.
+    return tf.cond(
+        tf.size(numbers) > 0, lambda: numbers, lambda: tf.ones_like(text, dtype=tf.int64)
+    )
+
+
+def _known(labels: Tensor, known_ids: tuple[int, ...] | None) -> Tensor:
+    """Mark ids above 0 that the label map does not have, and those no int32 can hold."""
+    too_large = labels > UNKNOWN_ID
+    if known_ids is not None:
+        ids = tf.constant(known_ids, tf.int64, (len(known_ids),))
+        too_large |= (labels > 0) & ~tf.reduce_any(labels[:, None] == ids, axis=-1)
+    return tf.where(too_large, tf.constant(UNKNOWN_ID, tf.int64), tf.maximum(labels, -1))
+
+
+def _lists_fit(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) -> Tensor:
+    """Tell whether every list is absent or has its number of entries for each box."""
+    per_box = dict.fromkeys((*_FLAGS.values(), *_NUMBERS.values()), 1)
+    if layout.masks is MaskFormat.PNG:
+        per_box["image/object/mask"] = 1
+    if layout.masks is MaskFormat.NUMERICAL:
+        pixels = tf.cast(values["image/height"] * values["image/width"], tf.int32)
+        per_box["image/object/mask"] = pixels
+    if layout.num_keypoints:
+        names = ("x", "y", "visibility")
+        per_box |= {f"image/object/keypoint/{name}": layout.num_keypoints for name in names}
+    if layout.num_multiclass_scores:
+        per_box["image/object/class/multiclass_scores"] = layout.num_multiclass_scores
+    sizes = tf.stack([tf.size(values[key]) for key in per_box])
+    expected = tf.stack([count * entries for entries in per_box.values()])
+    return tf.reduce_all((sizes == 0) | (sizes == expected))
+
+
+def _sample(
+    values: Mapping[str, Tensor], layout: RecordLayout, labels: Tensor, count: Tensor
+) -> Sample:
+    boxes = tf.stack([values[key][:count] for key in _BOX_KEYS], axis=-1)
+    flags = {name: tf.cast(_filled(values[key], count, 0), tf.bool) for name, key in _FLAGS.items()}
+    extent = tf.stack([values["image/height"], values["image/width"]])
+    box_areas = tf.reduce_prod((boxes[:, 2:] - boxes[:, :2]) * tf.cast(extent, tf.float32), axis=-1)
+    areas = values[_NUMBERS["areas"]][:count]
+    source_id = values["image/source_id"]
+    return Sample(
+        image=values["image/encoded"],
+        source_id=tf.where(source_id == "", values["image/filename"], source_id),
+        boxes=boxes,
+        classes=tf.cast(labels[:count], tf.int32) - 1,
+        weights=_filled(values[_NUMBERS["weights"]], count, 1.0),
+        confidences=_filled(values[_NUMBERS["confidences"]], count, 1.0),
+        areas=tf.cond(tf.size(areas) > 0, lambda: areas, lambda: box_areas),
+        masks=_masks(values, layout, count),
+        **flags,
+        **_keypoints(values, layout, count),
+        multiclass_scores=_multiclass_scores(values, layout, count),
+    )
+
+
+def _filled(values: Tensor, count: Tensor, default: float) -> Tensor:
+    """Cut a list to `count` entries; an absent one is filled with the default."""
+    missing = tf.maximum(count - tf.size(values), 0)
+    fill = tf.fill([missing], tf.cast(default, values.dtype))
+    return tf.concat([values[:count], fill], axis=0)
+
+
+def _masks(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) -> Tensor:
+    if layout.masks is None:
+        return None
+    stored = values["image/object/mask"]
+    height, width = (
+        tf.cast(values["image/height"], tf.int32),
+        tf.cast(values["image/width"], tf.int32),
+    )
+    if layout.masks is MaskFormat.PNG:
+        present = tf.map_fn(_decode_mask, stored[:count], fn_output_signature=_MASK_SPEC)
+    else:
+        numbers = stored[: count * height * width]
+        present = tf.reshape(tf.cast(numbers > 0.0, tf.uint8), [-1, height, width])
+    absent = tf.zeros([count, height, width], tf.uint8)
+    return tf.cond(tf.size(stored[:count]) > 0, lambda: present, lambda: absent)
+
+
+_MASK_SPEC = tf.TensorSpec((None, None), tf.uint8)
+
+
+def _decode_mask(encoded: Tensor) -> Tensor:
+    image = tf.io.decode_image(encoded, channels=1, expand_animations=False)
+    return tf.cast(image[:, :, 0] > 0, tf.uint8)
+
+
+def _keypoints(
+    values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor
+) -> dict[str, Tensor]:
+    """Read keypoints; those marked as not labelled (visibility 0) become NaN."""
+    each = layout.num_keypoints
+    if not each:
+        return {}
+    names = ("y", "x")
+    numbers = [
+        _filled(values[f"image/object/keypoint/{name}"], count * each, float("nan"))
+        for name in names
+    ]
+    seen = _filled(values["image/object/keypoint/visibility"], count * each, 2) != 0
+    points = tf.where(seen[:, None], tf.stack(numbers, axis=-1), float("nan"))  # (N * K, 2)
+    return {
+        "keypoints": tf.reshape(points, [-1, each, 2]),
+        "visibilities": tf.reshape(seen, [-1, each]),
+    }
+
+
+def _multiclass_scores(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) -> Tensor:
+    each = layout.num_multiclass_scores
+    if not each:
+        return None
+    scores = _filled(values["image/object/class/multiclass_scores"], count * each, 0.0)
+    return tf.reshape(scores, [-1, each])

@@ -1,0 +1,206 @@
+"""Pascal VOC XML: one file an image, and the lists of ImageSets/Main."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+from holdfast.data import files
+from holdfast.data.sources.classes import build_classes, sorted_names
+from holdfast.data.sources.images import NO_SIZE, Size, take_picture
+from holdfast.data.sources.lookup import ImageFinder, stem
+from holdfast.data.sources.objects import Box, LabelledObject, build_sample
+from holdfast.data.sources.sniff import is_voc
+from holdfast.data.sources.source import Entry, Reading, Source, shortest_names
+from holdfast.data.sources.voc_lists import VocLists, read_lists
+from holdfast.data.split import named_split
+from holdfast.errors import HoldfastError
+
+
+class VocObject(NamedTuple):
+    """An object as its file gives it."""
+
+    name: str
+    box: Box
+    difficult: bool
+    truncated: bool
+
+
+class VocAnnotation(NamedTuple):
+    """The content of an XML file that training needs."""
+
+    filename: str  # "" if the file does not say
+    size: Size
+    objects: tuple[VocObject, ...]
+
+
+class _Reader(NamedTuple):
+    """What reading one image needs to know about the whole data set."""
+
+    root: str
+    finder: ImageFinder
+    class_of: Mapping[str, int]  # name -> class, 0-based
+
+
+class _File(NamedTuple):
+    """An XML file, looked at once."""
+
+    path: str
+    annotation: VocAnnotation | None  # None if it cannot be read
+    image: str | None  # the path of its image, if it is there
+    fingerprint: str
+
+
+def open_voc(location: str) -> Source:
+    """Open a folder of Pascal VOC XML files; classes are numbered by the alphabet.
+
+    Coordinates are divided by the image's size as they are written, as the OD API does. An image
+    is called by its file name. Images that no XML file speaks of are not part of the data.
+    """
+    paths = list(files.walk(location))
+    finder = ImageFinder(paths)
+    annotated = [_look(location, path, finder) for path in _annotation_files(location, paths)]
+    if not annotated:
+        raise HoldfastError(f"{location} has no Pascal VOC annotations (XML files).")
+    names = {item.name for file in annotated if file.annotation for item in file.annotation.objects}
+    classes = build_classes(sorted_names(names))
+    class_of = {item.name: item.id - 1 for item in classes.label_map.item}
+    reader = _Reader(location, finder, class_of)
+    lists = read_lists(location, paths)
+    return Source(
+        format="voc",
+        location=location,
+        label_map=classes.label_map,
+        entries=(*_entries(reader, annotated, lists), *_missing(annotated, lists)),
+        notes=(*lists.notes, *_unlabelled(finder, annotated)),
+    )
+
+
+def parse_annotation(content: bytes) -> VocAnnotation:
+    """Read an XML file's content; HoldfastError says what is wrong with it."""
+    try:
+        tree = ElementTree.fromstring(content)
+    except ElementTree.ParseError as error:
+        raise HoldfastError(f"It is not valid XML: {error}.") from None
+    size = tree.find("size")
+    return VocAnnotation(
+        filename=(tree.findtext("filename") or "").strip(),
+        size=NO_SIZE if size is None else Size(_whole(size, "width"), _whole(size, "height")),
+        objects=tuple(_parse_object(item) for item in tree.findall("object")),
+    )
+
+
+def _parse_object(item: ElementTree.Element) -> VocObject:
+    name = (item.findtext("name") or "").strip()
+    if not name:
+        raise HoldfastError("An object has no name.")
+    corners = ("ymin", "xmin", "ymax", "xmax")
+    return VocObject(
+        name=name,
+        box=Box(*(_number(item, f"bndbox/{corner}") for corner in corners)),
+        difficult=_whole(item, "difficult") == 1,
+        truncated=_whole(item, "truncated") == 1,
+    )
+
+
+def _number(item: ElementTree.Element, path: str) -> float:
+    """Give a number of the file; NaN where there is none, for the checks to find."""
+    try:
+        return float(item.findtext(path) or "nan")
+    except ValueError:
+        return math.nan
+
+
+def _whole(item: ElementTree.Element, path: str) -> int:
+    number = _number(item, path)
+    return int(number) if math.isfinite(number) else 0
+
+
+def _annotation_files(root: str, paths: Sequence[str]) -> list[str]:
+    xml = (path for path in paths if path.lower().endswith(".xml"))
+    return [path for path in xml if is_voc(files.join(root, path))]
+
+
+def _look(root: str, path: str, finder: ImageFinder) -> _File:
+    content = files.read_bytes(files.join(root, path))
+    fingerprint = hashlib.sha256(content).hexdigest()
+    # What is wrong is told again when the image is read, which names it.
+    annotation = image = None
+    with suppress(HoldfastError):
+        annotation = parse_annotation(content)
+        image = _image(finder, annotation, path)
+    return _File(path, annotation, image, fingerprint)
+
+
+def _image(finder: ImageFinder, annotation: VocAnnotation, path: str) -> str:
+    """Find the image: under the name that the file gives, or else under the file's own."""
+    own = stem(path)
+    names = [name for name in (annotation.filename, own) if name and name in finder]
+    if len({stem(name) for name in names}) > 1:
+        raise HoldfastError(
+            f"It names the image {names[0]!r}, but there is {finder.find(own, path)} too.",
+            fix="Correct <filename>, or rename the XML file.",
+        )
+    return finder.find(names[0] if names else annotation.filename or own, path)
+
+
+def _entries(reader: _Reader, annotated: Sequence[_File], lists: VocLists) -> Iterator[Entry]:
+    source_ids = shortest_names([file.image or file.path for file in annotated])
+    for file, source_id in zip(annotated, source_ids, strict=True):
+        objects = file.annotation.objects if file.annotation else ()
+        yield Entry(
+            source_id=source_id,
+            place=file.path,
+            filename=source_id.rpartition("/")[2],
+            read=partial(_read, reader, file.path, source_id),
+            split=lists.split_of(file.path) if lists.splits else named_split(file.path),
+            class_counts=Counter(reader.class_of[item.name] for item in objects),
+            fingerprint=file.fingerprint,
+            image_path=files.join(reader.root, file.image) if file.image else "",
+        )
+
+
+def _read(reader: _Reader, path: str, source_id: str) -> Reading:
+    annotation = parse_annotation(files.read_bytes(files.join(reader.root, path)))
+    image = _image(reader.finder, annotation, path)
+    picture = take_picture(files.read_bytes(files.join(reader.root, image)), annotation.size)
+    objects = [
+        LabelledObject(
+            class_index=reader.class_of[item.name],
+            box=item.box,
+            difficult=item.difficult,
+            truncated=item.truncated,
+        )
+        for item in annotation.objects
+    ]
+    return Reading(build_sample(source_id, picture, objects), picture.remarks)
+
+
+def _missing(annotated: Sequence[_File], lists: VocLists) -> Iterator[Entry]:
+    """Entries for what the lists name and nobody annotated: they fail with that reason."""
+    for place, name, split in lists.without_annotation([file.path for file in annotated]):
+
+        def refuse(name: str = name) -> Reading:
+            raise HoldfastError(f"The list names {name!r}, but there is no {name}.xml.")
+
+        yield Entry(source_id=name, place=place, filename=name, read=refuse, split=split)
+
+
+def _unlabelled(finder: ImageFinder, annotated: Sequence[_File]) -> list[str]:
+    """Say how many images lie beside the annotated ones without an annotation of their own."""
+    known = {file.image for file in annotated if file.image}
+    folders = {image.rpartition("/")[0] for image in known}
+    alone = [
+        path for path in finder.paths if path not in known and path.rpartition("/")[0] in folders
+    ]
+    return (
+        [f"{len(alone)} images have no XML file and are left out, {alone[0]} for one."]
+        if alone
+        else []
+    )

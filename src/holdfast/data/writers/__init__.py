@@ -1,0 +1,1 @@
+"""Samples written to files: TFRecords as the OD API reads them."""
