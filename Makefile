@@ -12,7 +12,7 @@ test: lint
 	$(BIN)/python -m pytest -m "not slow"
 
 test-all: lint
-	$(BIN)/python -m pytest
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

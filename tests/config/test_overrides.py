@@ -266,6 +266,8 @@ def test_a_list_is_replaced_whole_or_by_index_and_appended_to(path: str, text: s
         ("['a', b c]", ("a", "b c")),
         (r'["a\"b", "c"]', ('a"b', "c")),
         ('"[a, b]"', ("[a, b]",)),
+        ("[a, b", ("[a, b",)),
+        ("a, b]", ("a, b]",)),
     ],
 )
 def test_a_list_of_texts_needs_no_quotes(text: str, value: tuple[str, ...]):

@@ -137,7 +137,8 @@ def _judge_function(names: Mapping[int, str] | None) -> Function:
         return judge(Sample("", "", boxes, classes, *(fill,) * 7), num_classes)
 
     signature = (tf.TensorSpec((None, 4), tf.float32), tf.TensorSpec((None,), tf.int32))
-    return tf.function(judge_boxes, input_signature=signature)
+    function: Function = tf.function(judge_boxes, input_signature=signature)
+    return function
 
 
 def _observe(

@@ -29,7 +29,8 @@ def read_records(file: str) -> Iterator[bytes]:
     number = 0
     try:
         records = tf.data.TFRecordDataset(file, compression_type=compression_of(file))
-        for number, record in enumerate(records.as_numpy_iterator(), start=1):
+        for record in records.as_numpy_iterator():
+            number += 1
             yield record
     except tf.errors.OpError as error:
         raise _damaged(file, number, error) from None

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import tensorflow as tf
-from google.protobuf.message import DecodeError
 
 from holdfast.errors import nearest
 
@@ -75,10 +74,12 @@ def describe_counts(record: bytes) -> str:
 
 
 def _features(record: bytes) -> dict[str, tf.train.Feature]:
+    example = tf.train.Example()
     try:
-        return dict(tf.train.Example.FromString(record).features.feature)
-    except DecodeError:
+        example.ParseFromString(record)
+    except Exception:  # protobuf's DecodeError, which has no stubs; its type differs by backend
         return {}
+    return dict(example.features.feature)
 
 
 def _length(feature: tf.train.Feature) -> int:

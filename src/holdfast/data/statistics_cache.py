@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.config.encode import encode
+from holdfast.config.label_map import class_name
 from holdfast.data import files
 from holdfast.data.observe import Observation, observe_records, observe_source
 from holdfast.data.sources.source import Source
@@ -66,7 +66,8 @@ def source_statistics(
     if not use_cache or not files.exists(source.location):
         return gather(observations, on_each=on_each)
     entries = [(each.source_id, each.place, each.fingerprint) for each in source.entries]
-    setting = [source.format, source.location, encode(source.label_map), entries]
+    names = [(item.id, class_name(item)) for item in source.label_map.item]
+    setting = [source.format, source.location, names, entries]
     images = [each.image_path for each in source.entries if each.image_path]
     is_folder = files.is_folder(source.location)
     folder = source.location if is_folder else posixpath.dirname(source.location)
@@ -82,7 +83,9 @@ def _cached(
 ) -> Statistics:
     name = f".holdfast-statistics-{_digest([FORMAT, setting])[:16]}.json"
     stamps = _digest([files.stamp(file) for file in read_files])
-    places = [files.join(folder, name), files.join(_user_folder(), f"{_digest(folder)[:16]}{name}")]
+    places = [files.join(_user_folder(), f"{_digest(folder)[:16]}{name}")]
+    if not _is_protected(folder):
+        places.insert(0, files.join(folder, name))
     for place in places:
         found = _load(place, stamps)
         if found is not None:
@@ -116,6 +119,14 @@ def _store(places: Iterable[str], stamps: str, statistics: Statistics) -> None:
             HoldfastError
         ):  # a place that cannot be written; without any, the next run reads again
             continue
+
+
+def _is_protected(folder: str) -> bool:
+    """Tell whether a local folder is marked as read-only: that binds us even as root."""
+    try:
+        return "://" not in folder and not os.stat(folder or ".").st_mode & 0o222
+    except OSError:
+        return True
 
 
 def _user_folder() -> str:

@@ -117,6 +117,15 @@ def test_anchors_of_two_stage_detectors_are_judged_too():
     assert "has stride 16, the anchors have 8 x 16" in problem.message
 
 
+def test_a_single_feature_map_is_named_by_its_level():
+    text = (
+        "model { faster_rcnn { feature_extractor { type: 'faster_rcnn_resnet50_keras' } "
+        "first_stage_anchor_generator { multiscale_anchor_generator { } } } }"
+    )
+    (problem,) = check_network(config(text=text))
+    assert problem.message == "the network gives 1 feature maps (levels 4), the anchors are for 5"
+
+
 # The resizer.
 
 
@@ -133,6 +142,17 @@ def test_images_of_unequal_shape_are_fine_one_by_one_or_padded():
     keep = "keep_aspect_ratio_resizer { min_dimension: 320 max_dimension: 640 %s }"
     assert resized(keep % "", batch_size=1) == []
     assert resized(keep % "pad_to_max_dimension: true") == []
+
+
+def test_the_smallest_batch_that_can_mix_shapes_is_two():
+    keep = "keep_aspect_ratio_resizer { min_dimension: 320 max_dimension: 640 }"
+    (problem,) = resized(keep, batch_size=2)
+    assert problem.message.startswith("a batch of 2 mixes image shapes")
+
+
+def test_without_a_training_there_is_no_batch_to_mix_shapes():
+    text = "model { ssd { image_resizer { keep_aspect_ratio_resizer { } } } }"
+    assert list(check_network(config(text=text))) == []
 
 
 def test_an_unset_batch_size_counts_as_the_default_of_32():

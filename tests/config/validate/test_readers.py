@@ -149,6 +149,7 @@ def test_the_keypoint_label_map_is_looked_up_too(folder: Path):
         (r"C:\data\train.record", r"`\t`", "C:/data/train.record"),
         (r"D:\new\Pictures\a.record", r"`\n`", "D:/new/Pictures/a.record"),
         (r"C:\bin\arrow\files\raw\volume", r"`\b`", "C:/bin/arrow/files/raw/volume"),
+        (r"C:\My data\train.record", r"`\t`", "C:/My data/train.record"),
         (r"C:\1\train.record", r"`\1`", "C:/1/train.record"),
         (r"C:\07\*.record", r"`\a`", None),
         (r"C:\0\*.record", r"`\0`", "C:/0/*.record"),
@@ -270,6 +271,10 @@ def test_num_classes_must_be_the_largest_id(folder: Path, number: int, severity:
     assert (problem.severity, problem.path, problem.line) == (severity, "model.ssd.num_classes", 3)
     assert problem.message == message.format(file=folder / "labels.pbtxt")
     assert problem.fix == "set num_classes to 3"
+
+
+def test_num_classes_of_0_is_left_to_the_check_of_the_network(folder: Path):
+    assert judged(folder, ("num_classes: 3", "num_classes: 0")) == []
 
 
 def test_num_classes_reaches_over_gaps_in_the_ids(folder: Path):

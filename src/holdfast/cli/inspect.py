@@ -1,0 +1,136 @@
+"""`holdfast inspect`: what is in the data, in numbers and in pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from holdfast.cli.inspect_readers import Opened
+    from holdfast.data.inspection import Inspection
+    from holdfast.data.statistics import Statistics
+
+DEFAULT_SHEET = "inspect.png"
+
+
+def inspect(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG|DATA",
+            help="A pipeline.config; a TFRecord file, pattern or folder; or a COCO, Pascal VOC, "
+            "YOLO or LabelMe data set.",
+            show_default=False,
+        ),
+    ],
+    label_map: Annotated[
+        str | None,
+        typer.Option(help="Label map of the records; of a config, instead of its own."),
+    ] = None,
+    format_name: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="tfrecord|coco|voc|yolo|labelme",
+            help="What the data is. Default: found from its files.",
+            show_default=False,
+        ),
+    ] = None,
+    sheet: Annotated[
+        str, typer.Option(help="Where to write the contact sheet, a PNG.")
+    ] = DEFAULT_SHEET,
+    no_sheet: Annotated[bool, typer.Option("--no-sheet", help="Draw no contact sheet.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first image or box that is left out.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Count images, boxes and classes, name what cannot be used, and draw a contact sheet.
+
+    What is read is remembered beside the data until the data changes. A config's training images
+    are shown before and after augmentation.
+
+    Example: `holdfast inspect records --sheet records.png`
+    """
+    from holdfast.cli.inspect_readers import open_all
+
+    opened = open_all(data, format_name, label_map)
+    found = {name: _look(name, each, strict) for name, each in opened.sets.items()}
+    drawn = None if no_sheet else _draw(opened, found, sheet)
+    if as_json:
+        document = inspection_json(found) | {"sheet": drawn}
+        typer.echo(json.dumps(document, indent=1))  # ASCII: any pipe can carry it
+    else:
+        from holdfast.cli.inspect_report import print_inspections
+
+        print_inspections(data, found, drawn)
+
+
+def inspection_json(found: Mapping[str, Inspection]) -> dict[str, Any]:
+    """Give one inspection as JSON values; of several the sums, and each under `readers`."""
+    if len(found) == 1:
+        return _one_json(*found.values())
+    every = [each.statistics for each in found.values()]
+    classes: dict[str, int] = {}
+    for statistics in every:
+        for name, boxes in statistics.classes.items():
+            classes[name] = classes.get(name, 0) + boxes
+    return {
+        "images": sum(each.images for each in every),
+        "boxes": sum(each.boxes for each in every),
+        "classes": classes,
+        "left_out": [asdict(one) for each in every for one in each.left_out],
+        "readers": {name: _one_json(each) for name, each in found.items()},
+    }
+
+
+def _one_json(inspection: Inspection) -> dict[str, Any]:
+    statistics = inspection.statistics
+    values = asdict(statistics)
+    del values["stored_bytes"], values["records_left_out"]
+    return values | {
+        "images_left_out": statistics.images_left_out,
+        "boxes_left_out": statistics.boxes_left_out,
+        "stored_bytes": {
+            "total": sum(statistics.stored_bytes),
+            "largest": max(statistics.stored_bytes, default=0),
+        },
+        "notes": list(inspection.notes),
+    }
+
+
+def _look(name: str, data: Any, strict: bool) -> Inspection:
+    from holdfast.cli.progress import progress
+    from holdfast.data.inspection import Records, inspect_data
+
+    is_records = isinstance(data, Records)
+    with progress(f"inspect {name}".strip(), "MB" if is_records else "images") as report:
+        scale = 10**6 if is_records else 1
+        return inspect_data(
+            data, strict=strict, progress=lambda done, total: report(done // scale, total // scale)
+        )
+
+
+def _draw(opened: Opened, found: Mapping[str, Inspection], path: str) -> str | None:
+    """Draw the first set, which is that for training; None if there is no image to draw."""
+    from holdfast.data.contact_sheet import draw_sheet
+    from holdfast.errors import HoldfastError
+    from holdfast.pictures import save_png
+
+    name, data = next(iter(opened.sets.items()))
+    statistics: Statistics = found[name].statistics
+    if not statistics.images:
+        return None
+    picture = draw_sheet(
+        data, class_order=tuple(statistics.classes), augmentations=opened.augmentations
+    )
+    try:
+        save_png(path, picture)
+    except OSError as error:
+        fix = "Name another file with --sheet, or give --no-sheet."
+        raise HoldfastError(f"{path} cannot be written: {error.strerror}.", fix=fix) from None
+    return path

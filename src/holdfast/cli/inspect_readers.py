@@ -1,0 +1,79 @@
+"""What `holdfast inspect` looks at: the data sets that a config or a path leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast.config.label_map import load_label_map
+from holdfast.config.load import load_config
+from holdfast.config.paths import Base, expand, find_files
+from holdfast.config.schema.input_reader import InputReader
+from holdfast.config.schema.label_map import StringIntLabelMap
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.data.build import build_augmentations, build_layout
+from holdfast.data.inspection import Records, open_data, records_of
+from holdfast.data.sources.source import Source
+from holdfast.errors import HoldfastError
+
+_CONFIG_ENDINGS = (".config", ".pbtxt")
+
+
+class Opened(NamedTuple):
+    """Data sets by name, the training data first, and how that is augmented."""
+
+    sets: dict[str, Records | Source]
+    augmentations: Sequence[Any] = ()
+
+
+def open_all(location: str, format_name: str | None, label_map_path: str | None) -> Opened:
+    """Open what the user named: all readers of a config, or one data set."""
+    label_map = load_label_map(expand(label_map_path)) if label_map_path else None
+    if format_name is None and location.endswith(_CONFIG_ENDINGS):
+        path = Path(expand(location))
+        return _open_config(load_config(path), path.parent, label_map)
+    return Opened({"": open_data(location, format_name, label_map)})
+
+
+def _open_config(
+    config: TrainEvalPipelineConfig, folder: Path, label_map: StringIntLabelMap | None
+) -> Opened:
+    readers = {"train": config.train_input_reader} if config.train_input_reader else {}
+    for index, reader in enumerate(config.eval_input_reader):
+        readers["eval" if len(config.eval_input_reader) == 1 else f"eval {index}"] = reader
+    if not readers:
+        raise HoldfastError("The config has no input reader.", fix="Add train_input_reader { … }.")
+    sets: dict[str, Records | Source] = {}
+    for name, reader in readers.items():
+        opened = _open_reader(name, reader, folder, label_map)
+        if opened not in sets.values():  # training and evaluation on the same files
+            sets[name] = opened
+    steps = config.train_config.data_augmentation_options if config.train_config else ()
+    return Opened(sets, build_augmentations(steps) if "train" in sets else ())
+
+
+def _open_reader(
+    name: str, reader: InputReader, folder: Path, label_map: StringIntLabelMap | None
+) -> Records:
+    patterns = reader.tf_record_input_reader.input_path if reader.tf_record_input_reader else ()
+    if not patterns:
+        fix = "Write tf_record_input_reader { input_path: … }."
+        raise HoldfastError(f"The {name} reader names no TFRecord files.", fix=fix)
+    if label_map is None and reader.label_map_path:
+        label_map = load_label_map(_find(reader.label_map_path, folder)[0])
+    files = dict.fromkeys(file for pattern in patterns for file in _find(pattern, folder))
+    return records_of(list(files), label_map, build_layout(reader, label_map))
+
+
+def _find(pattern: str, folder: Path) -> list[str]:
+    found = find_files(pattern, folder)
+    if found.base is Base.REMOTE:
+        from holdfast.data.files import glob
+
+        files = glob(pattern)
+    else:
+        files = [str(file) for file in found.files]
+    if not files:
+        raise HoldfastError(f"{pattern} leads to no file.", fix="Check the path in the config.")
+    return files

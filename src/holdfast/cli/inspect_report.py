@@ -1,0 +1,136 @@
+"""What `holdfast inspect` prints: a panel of numbers, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from holdfast.cli.terminal import console, summary_panel
+from holdfast.config.summary import Row
+from holdfast.data.inspection import Inspection
+from holdfast.data.statistics import Quantiles, Statistics
+from holdfast.units import bytes_text
+
+_CLASSES = 20  # rows; the others are summed up
+_BAR = 24  # characters of the longest bar
+
+
+def print_inspections(title: str, found: Mapping[str, Inspection], sheet: str | None) -> None:
+    """Print every data set, then where the pictures are."""
+    terminal = console()
+    for name, inspection in found.items():
+        heading = f"{title}: {name}" if name else title
+        statistics = inspection.statistics
+        terminal.print(summary_panel(heading, [*_rows(statistics), *_class_rows(statistics)]))
+        _print_left_out(terminal, statistics)
+        _print_remarks(terminal, inspection)
+    if sheet:
+        terminal.print(Text(f"pictures: {sheet}"))
+
+
+def _rows(statistics: Statistics) -> Iterator[Row]:
+    yield Row("images", f"{statistics.images}{_left_out(statistics.images_left_out)}")
+    clipped = f", {statistics.clipped} clipped at the rim" if statistics.clipped else ""
+    yield Row("boxes", f"{statistics.boxes}{_left_out(statistics.boxes_left_out)}{clipped}")
+    if each := statistics.boxes_per_image:
+        without = f"; {each.without} images without any" if each.without else ""
+        yield Row(
+            "boxes an image",
+            f"mean {each.mean:.1f}, median {each.median:g}, most {each.maximum}{without}",
+        )
+        if each.worst:
+            worst = each.worst[0]
+            yield Row("most boxes in", f"{worst.place} {_named(worst.source_id)}".strip())
+    if sizes := statistics.image_sizes:
+        yield Row("image width", _spread(sizes.width))
+        yield Row("image height", _spread(sizes.height))
+        kinds = (
+            ("landscape", sizes.landscape),
+            ("portrait", sizes.portrait),
+            ("square", sizes.square),
+        )
+        yield Row("orientation", ", ".join(f"{count} {kind}" for kind, count in kinds if count))
+    if boxes := statistics.box_sizes:
+        yield Row("box width", f"{_spread(boxes.width_pixels)} pixels")
+        yield Row("", f"{_spread(boxes.width)} of the image")
+        yield Row("box height", f"{_spread(boxes.height_pixels)} pixels")
+        yield Row("", f"{_spread(boxes.height)} of the image")
+        yield Row("box width / height", _spread(boxes.aspect_ratio))
+    if statistics.images:
+        yield Row("pixel mean", _numbers(statistics.pixel_mean))
+        yield Row("pixel deviation", _numbers(statistics.pixel_deviation))
+        total, largest = sum(statistics.stored_bytes), max(statistics.stored_bytes)
+        yield Row("stored", f"{bytes_text(total)}, the largest image {bytes_text(largest)}")
+        yield Row("largest decoded", bytes_text(statistics.largest_image_bytes))
+
+
+def _class_rows(statistics: Statistics) -> Iterator[Row]:
+    shown = list(statistics.classes.items())[:_CLASSES]
+    widest = max((len(name) for name, _ in shown), default=0)
+    most = max(statistics.classes.values(), default=1)
+    label = f"{len(statistics.classes)} class{'' if len(statistics.classes) == 1 else 'es'}"
+    for name, boxes in shown:
+        bar = "█" * max(1, round(boxes / most * _BAR))
+        yield Row(label, f"{name:<{widest}}  {boxes:>8}  {bar}")
+    others = list(statistics.classes.values())[_CLASSES:]
+    if others:
+        yield Row(label, f"and {len(others)} more with {sum(others)} boxes")
+
+
+def _print_left_out(terminal: Console, statistics: Statistics) -> None:
+    for each in statistics.left_out:
+        parts = []
+        if each.images:
+            parts.append(_count(each.images, "image"))
+        if each.boxes:
+            parts.append(_count(each.boxes, "box", "es"))
+        if not each.images:
+            parts.append(f"in {_count(each.images_affected, 'image')}")
+        _print_group(
+            terminal,
+            Text("left out: ", style="bold yellow") + Text(f"{' '.join(parts)}: {each.reason}"),
+            each.examples,
+            each.images_affected,
+        )
+
+
+def _print_remarks(terminal: Console, inspection: Inspection) -> None:
+    for each in inspection.statistics.remarks:
+        head = Text("note: ", style="bold") + Text(f"{_count(each.images, 'image')}: {each.text}")
+        _print_group(terminal, head, each.examples, each.images)
+    for note in inspection.notes:
+        terminal.print(Text("note: ", style="bold") + Text(note))
+
+
+def _print_group(terminal: Console, head: Text, examples: Sequence[str], count: int) -> None:
+    terminal.print(head)
+    for example in examples:
+        terminal.print(Text(f"    {example}", style="dim"))
+    if len(examples) < count:
+        terminal.print(Text(f"    … and {count - len(examples)} more", style="dim"))
+
+
+def _left_out(count: int) -> str:
+    return f", {count} left out" if count else ""
+
+
+def _named(source_id: str) -> str:
+    return f"({source_id})" if source_id else ""
+
+
+def _spread(values: Quantiles) -> str:
+    if values.minimum == values.maximum:
+        return f"all {values.minimum:.3g}" if values.minimum < 1000 else f"all {values.minimum:.0f}"
+    numbers = (values.minimum, values.median, values.maximum)
+    low, median, high = (f"{each:.3g}" if each < 1000 else f"{each:.0f}" for each in numbers)
+    return f"{low} to {high}, median {median}"
+
+
+def _numbers(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:.1f}" for value in values)
+
+
+def _count(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number} {noun}{'' if number == 1 else plural}"
