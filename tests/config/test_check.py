@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.config.check import check_config, report_json
 
-from .texts import config, edited, line_of, write_files
+from .texts import CONFIG, config, edited, line_of, write_files
 
 FLOATS = "model.ssd.post_processing.logit_scale"
 
@@ -191,3 +191,12 @@ def test_zoo_configs_lack_nothing_but_their_files(
         if not any(expected in error.message for expected in EXPECTED)
     ]
     assert alarms == []
+
+
+def test_a_problem_of_an_overridden_value_points_at_no_line_of_the_file(tmp_path):
+    write_files(tmp_path)
+    path = tmp_path / "pipeline.config"
+    path.write_text(CONFIG)
+    report = check_config(path, {"train_config.batch_size": 0})
+    (problem,) = [each for each in report.errors if each.path == "train_config.batch_size"]
+    assert problem.line is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -132,7 +133,7 @@ def test_a_folder_is_answered_with_the_config_in_it(tmp_path: Path):
 
 def test_a_name_that_the_system_refuses_is_reported(tmp_path: Path):
     (problem,) = mistakes(tmp_path / ("a" * 300))
-    assert problem.message == f"it cannot be read: {os.strerror(36)}"
+    assert problem.message == f"it cannot be read: {os.strerror(errno.ENAMETOOLONG)}"
 
 
 def test_a_file_without_permission_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,10 @@ def check_config(
             source=Path(path), config=None, errors=unreadable, warnings=(), summary=()
         )
     folder = source.path.parent
-    judged = [placed(each, source.positions) for each in validate(source.message, folder)]
+    judged = [
+        each if _is_in(each.path, overrides or ()) else placed(each, source.positions)
+        for each in validate(source.message, folder)
+    ]
     return CheckReport(
         source=source.path,
         config=source.message,
@@ -54,6 +57,11 @@ def check_config(
         warnings=warnings_of(judged),
         summary=summarize(source.message, folder),
     )
+
+
+def _is_in(path: str, overridden: Iterable[str]) -> bool:
+    """Tell whether a field was overridden: what is wrong with it is on no line of the file."""
+    return any(path == each or path.startswith((f"{each}.", f"{each}[")) for each in overridden)
 
 
 def report_json(report: CheckReport) -> dict[str, Any]:

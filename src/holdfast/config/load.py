@@ -59,7 +59,10 @@ def read_config(
     if not overrides:
         return source
     message, problems = apply_overrides(source.message, overrides)
-    return source._replace(message=message, problems=in_file_order([*source.problems, *problems]))
+    return source._replace(
+        message=message,
+        problems=in_file_order([*source.problems, *problems]),
+    )
 
 
 def read_message(path: str | os.PathLike[str], message_type: type[M]) -> Source[M]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import tensorflow as tf
@@ -172,7 +173,7 @@ def interpolate(
     """
     match Interpolation(resize_method):
         case Interpolation.BILINEAR:
-            resize = tf.raw_ops.ResizeBilinear
+            resize = _bilinear
         case Interpolation.NEAREST_NEIGHBOR:
             resize = tf.raw_ops.ResizeNearestNeighbor
         case Interpolation.BICUBIC:
@@ -180,6 +181,24 @@ def interpolate(
         case Interpolation.AREA:
             resize = tf.raw_ops.ResizeArea
     return resize(images=images, size=size, align_corners=align_corners)
+
+
+_SMALL_ELEMENTS = 8 * 2**20  # of uint8; as float32 they take 32 MiB
+
+
+def _bilinear(*, images: Tensor, size: Tensor, align_corners: bool) -> Tensor:
+    """Resize; small uint8 images are cast first, large ones are spared the fourfold memory.
+
+    The numbers are the same, and the kernel takes half the time on float32, cast included.
+    """
+    resize = partial(tf.raw_ops.ResizeBilinear, size=size, align_corners=align_corners)
+    if images.dtype != tf.uint8:
+        return resize(images=images)
+    return tf.cond(
+        tf.size(images) < _SMALL_ELEMENTS,
+        lambda: resize(images=tf.cast(images, tf.float32)),
+        lambda: resize(images=images),
+    )
 
 
 def to_grey(image: Tensor) -> Tensor:
