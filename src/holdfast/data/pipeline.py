@@ -30,6 +30,7 @@ class Pipeline:
     augmentations: Sequence[Augment] = field(default=())
     parallel_calls: int = 2
     prefetch_batches: int = 1
+    extras: frozenset[str] = frozenset()  # of the ground truth, beyond boxes, classes and weights
 
     def batches(self, start: int = 0) -> tf.data.Dataset:
         """Give the endless batches, from batch number `start` on."""
@@ -38,7 +39,10 @@ class Pipeline:
             num_parallel_calls=self.parallel_calls,
             deterministic=True,
         )
-        batches = samples.padded_batch(self.batch_size, drop_remainder=True)
+        # Padding costs a copy, so it is done only for images of unequal shape.
+        is_static = all(spec.shape.is_fully_defined() for spec in samples.element_spec.values())
+        group = samples.batch if is_static else samples.padded_batch
+        batches = group(self.batch_size, drop_remainder=True)
         batches = batches.map(lambda present: _to_padded_frame(_restored(present)))
         return batches.prefetch(self.prefetch_batches).with_options(_options())
 
@@ -53,7 +57,7 @@ class Pipeline:
         return Batch(
             images=resized.image,
             sizes=resized.size,
-            truth=_padded_truth(sample, self.max_boxes),
+            truth=_padded_truth(sample, self.max_boxes, self.extras),
             source_ids=sample.source_id,
             positions=position,
         )
@@ -65,7 +69,7 @@ class Pipeline:
         return tf.cast(mixed & 0x7FFFFFFF, tf.int32)
 
 
-def _padded_truth(sample: Sample, max_boxes: int) -> GroundTruth:
+def _padded_truth(sample: Sample, max_boxes: int, extras: frozenset[str]) -> GroundTruth:
     """Pad the objects of one sample to a fixed number; too many is an error, never a cut."""
     count = tf.shape(sample.boxes)[0]
     check = tf.debugging.assert_less_equal(
@@ -73,26 +77,15 @@ def _padded_truth(sample: Sample, max_boxes: int) -> GroundTruth:
     )
 
     def pad(values: Tensor) -> Tensor:
-        if values is None:
-            return None
         rest = [[0, 0]] * (values.shape.rank - 1)
         padded = tf.pad(values, [[0, max_boxes - count], *rest])
         return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
 
     with tf.control_dependencies([check]):
-        weights = tf.identity(sample.weights)
-    return GroundTruth(
-        boxes=pad(sample.boxes),
-        classes=pad(sample.classes),
-        weights=pad(weights),
-        masks=pad(sample.masks),
-        keypoints=pad(sample.keypoints),
-        visibilities=pad(sample.visibilities),
-        is_crowd=pad(sample.is_crowd),
-        group_of=pad(sample.group_of),
-        difficult=pad(sample.difficult),
-        confidences=pad(sample.confidences),
-    )
+        sample = sample._replace(weights=tf.identity(sample.weights))
+    names = {"boxes", "classes", "weights", "masks", "keypoints", "visibilities"} | extras
+    values = {name: getattr(sample, name) for name in GroundTruth._fields if name in names}
+    return GroundTruth(**{name: pad(each) for name, each in values.items() if each is not None})
 
 
 def _present(batch: Batch) -> dict[str, Tensor]:
