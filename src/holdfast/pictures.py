@@ -24,7 +24,7 @@ _GOLDEN_RATIO = 0.618034
 _PAPER: Color = (24, 26, 30)
 _INK: Color = (232, 234, 237)
 _FONT_SIZE = 13
-_MASK_STRENGTH = 0.45
+_MASK_STRENGTH = 0.35
 # With more boxes than this, only those that have room for it carry their label.
 _LABEL_ALL = 8
 _GAP = 10

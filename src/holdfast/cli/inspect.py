@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from holdfast.cli.inspect_readers import Opened
     from holdfast.data.inspection import Inspection
-    from holdfast.data.statistics import Statistics
+    from holdfast.data.statistics import LeftOut, Statistics
 
 DEFAULT_SHEET = "inspect.png"
 
@@ -56,6 +56,9 @@ def inspect(
 
     Example: `holdfast inspect records --sheet records.png`
     """
+    from holdfast.cli.quiet import load_tensorflow
+
+    load_tensorflow()
     from holdfast.cli.inspect_readers import open_all
 
     opened = open_all(data, format_name, label_map)
@@ -83,9 +86,22 @@ def inspection_json(found: Mapping[str, Inspection]) -> dict[str, Any]:
         "images": sum(each.images for each in every),
         "boxes": sum(each.boxes for each in every),
         "classes": classes,
-        "left_out": [asdict(one) for each in every for one in each.left_out],
+        "left_out": _merged([one for each in every for one in each.left_out]),
         "readers": {name: _one_json(each) for name, each in found.items()},
     }
+
+
+def _merged(groups: list[LeftOut]) -> list[dict[str, Any]]:
+    """Join what is left out for the same reason."""
+    merged: dict[str, dict[str, Any]] = {}
+    for group in groups:
+        values = asdict(group)
+        if group.reason in merged:
+            for key in ("images", "boxes", "images_affected", "examples"):
+                merged[group.reason][key] += values[key]
+        else:
+            merged[group.reason] = values
+    return list(merged.values())
 
 
 def _one_json(inspection: Inspection) -> dict[str, Any]:

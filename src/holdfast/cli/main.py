@@ -11,6 +11,7 @@ import typer
 
 from holdfast.cli.check import check
 from holdfast.cli.convert import convert
+from holdfast.cli.inspect import inspect
 from holdfast.errors import HoldfastError
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(check)
 app.command()(convert)
+app.command()(inspect)
 
 
 def main() -> None:

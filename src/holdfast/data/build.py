@@ -78,6 +78,7 @@ def build_layout(reader: InputReader, label_map: StringIntLabelMap | None) -> Re
         masks = MaskFormat.PNG if is_png else MaskFormat.NUMERICAL
     return RecordLayout(
         class_ids=_class_ids(label_map) if label_map is not None else None,
+        known_ids=tuple(item.id for item in label_map.item) if label_map is not None else None,
         masks=masks,
         num_keypoints=reader.num_keypoints,
     )

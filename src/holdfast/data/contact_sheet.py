@@ -24,6 +24,7 @@ from holdfast.pictures import Cell, Objects, Pixels, contact_sheet, label_colors
 
 _DEPTH = 500  # records of a file among which is chosen: a sheet must not read a terabyte again
 _FILES = 16
+_IMAGES, _IMAGES_AUGMENTED = 12, 8
 _LEGEND = 60  # classes named below the pictures
 
 Augment = Callable[[Sample, Tensor], Sample]
@@ -42,14 +43,14 @@ def draw_sheet(
     *,
     class_order: Sequence[str] = (),
     augmentations: Sequence[Augment] = (),
-    count: int = 12,
     versions: int = 2,
 ) -> Pixels:
-    """Show up to `count` images from all over the data.
+    """Show some images from all over the data.
 
     With augmentations each image is followed by `versions` augmented ones. `class_order` decides
     the colours and the legend.
     """
+    count = _IMAGES_AUGMENTED if augmentations else _IMAGES
     shown = list(islice(_prefer_boxes(list(_choose(data, 2 * count)), count), count))
     if not shown:
         raise HoldfastError("There is no image to draw.", fix="See what is left out, and why.")

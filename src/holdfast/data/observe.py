@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from holdfast.config.label_map import class_name
 from holdfast.data.images import decode_image
 from holdfast.data.record_files import read_records
-from holdfast.data.record_keys import describe_counts
+from holdfast.data.record_keys import count_boxes, describe_counts
 from holdfast.data.sample import Sample
 from holdfast.data.sources.source import Entry, Source
 from holdfast.data.sources.tfrecord import Parsed, RecordLayout, record_parser
@@ -25,6 +26,8 @@ from holdfast.errors import HoldfastError
 
 # Of larger images every second, third, … pixel is measured: no mean needs more than this.
 MEASURED_PIXELS = 500_000
+
+_TYPE_FAULT = re.compile(r"Key: \S+?\.? +Data types don't match.*?expected type: \w+")
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -68,8 +71,11 @@ def observe_records(
         try:
             parsed = _as_numpy(parse(serialized))
             observation = _observe(place, parsed.sample, judge_boxes, names, parsed)
-        except tf.errors.OpError as error:
-            observation = _unreadable(place, detail=_first_line(error))
+        except (tf.errors.OpError, UnicodeDecodeError) as error:
+            # TensorFlow's message may quote the record, which is no text.
+            fault = _TYPE_FAULT.search(str(error))
+            detail = fault[0] if fault else "it is not a tf.train.Example"
+            observation = _unreadable(place, boxes=count_boxes(serialized), detail=detail)
         if observation.reason is Reason.COUNTS_DIFFER:
             observation = observation._replace(detail=describe_counts(serialized))
         return observation._replace(stored_bytes=len(serialized), record=(file, number))
@@ -248,7 +254,3 @@ def _as_numpy(value: Any) -> Any:
 
 def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else bytes(value).decode("utf-8", "replace")
-
-
-def _first_line(error: tf.errors.OpError) -> str:
-    return str(error.message).strip().splitlines()[0].rstrip(".")

@@ -10,6 +10,8 @@ import tensorflow as tf
 from holdfast.data import files
 from holdfast.errors import HoldfastError
 
+_READ_BUFFER_BYTES = 256 * 1024
+_FRAME_BYTES = 16  # length and two checksums around each record
 _GZIP_START = b"\x1f\x8b"
 _ZLIB_STARTS = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 _RECORD_NAME = re.compile(r"(?i)\.(tf)?rec(ord)?s?\b|\.tfr\b|-\d{3,}-of-\d{3,}")
@@ -26,14 +28,20 @@ def compression_of(file: str) -> str:
 
 def read_records(file: str) -> Iterator[bytes]:
     """Yield the records of a file; HoldfastError if it is damaged or no TFRecord file."""
-    number = 0
+    number = size_bytes = 0
+    compression = compression_of(file)
+    records = tf.data.TFRecordDataset(file, compression, _READ_BUFFER_BYTES)
     try:
-        records = tf.data.TFRecordDataset(file, compression_type=compression_of(file))
         for record in records.as_numpy_iterator():
             number += 1
+            size_bytes += len(record) + _FRAME_BYTES
             yield record
     except tf.errors.OpError as error:
-        raise _damaged(file, number, error) from None
+        reason = str(error.message).strip().splitlines()[0].split("; ")[-1].rstrip(".")
+        raise _damaged(file, number, reason) from None
+    # TensorFlow takes a file that was cut off inside a record's length for complete.
+    if not compression and (stamp := files.stamp(file)) and stamp.size_bytes > size_bytes:
+        raise _damaged(file, number, f"{stamp.size_bytes - size_bytes} bytes are left over")
 
 
 def find_records(location: str) -> list[str]:
@@ -65,8 +73,7 @@ def holds_no_record(file: str) -> bool:
         return False
 
 
-def _damaged(file: str, number: int, error: tf.errors.OpError) -> HoldfastError:
-    reason = str(error.message).strip().splitlines()[0].split("; ")[-1].rstrip(".")
+def _damaged(file: str, number: int, reason: str) -> HoldfastError:
     if number == 0:
         return HoldfastError(
             f"{file}, record 0: it is not a TFRecord file, or damaged ({reason}).",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from holdfast.errors import nearest
 
@@ -38,6 +39,9 @@ KNOWN_KEYS = frozenset(
 )
 
 
+_NEEDED = ("bbox/ymin", "bbox/xmin", "bbox/ymax", "bbox/xmax", "class/label")
+
+
 class StrangeKey(NamedTuple):
     """A key that nothing reads."""
 
@@ -62,22 +66,27 @@ def describe_counts(record: bytes) -> str:
         for key, feature in sorted(_features(record).items())
         if key.startswith("image/object/")
     }
-    usual = Counter(length for length in lengths.values() if length).most_common(1)
+    usual = Counter(filter(None, lengths.values())).most_common(1)
     usual_length = usual[0][0] if usual else 0
-    odd = [f"{key} {length}" for key, length in lengths.items() if length != usual_length]
-    missing = [
-        f"{key} 0"
-        for key in ("bbox/ymin", "bbox/xmin", "bbox/ymax", "bbox/xmax", "class/label")
-        if key not in lengths
-    ]
-    return ", ".join([*odd, *missing, f"the others {usual_length}"])
+    odd = {key: length for key, length in lengths.items() if length not in (0, usual_length)}
+    odd |= {key: 0 for key in _NEEDED if not lengths.get(key)}
+    return ", ".join(
+        [*(f"{key} {length}" for key, length in odd.items()), f"others {usual_length}"]
+    )
+
+
+def count_boxes(record: bytes) -> int:
+    """Count the boxes of a record that may not be readable otherwise."""
+    features = _features(record)
+    keys = (f"image/object/{key}" for key in _NEEDED if key.startswith("bbox/"))
+    return max((_length(features[key]) for key in keys if key in features), default=0)
 
 
 def _features(record: bytes) -> dict[str, tf.train.Feature]:
     example = tf.train.Example()
     try:
         example.ParseFromString(record)
-    except Exception:  # protobuf's DecodeError, which has no stubs; its type differs by backend
+    except DecodeError:
         return {}
     return dict(example.features.feature)
 

@@ -78,6 +78,7 @@ def judge(sample: Sample, num_classes: int | None = None) -> Judgement:
 
 def box_reasons(boxes: Tensor, classes: Tensor, num_classes: int | None = None) -> Tensor:
     """Give each box its Reason, int32 (N,); the first that applies, in the order of the enum."""
+    boxes, classes = tf.convert_to_tensor(boxes), tf.convert_to_tensor(classes)
     top_left, bottom_right = boxes[:, :2], boxes[:, 2:]
     size = bottom_right - top_left  # (N, 2)
     checks = {

@@ -207,13 +207,19 @@ def _masks(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) ->
         tf.cast(values["image/height"], tf.int32),
         tf.cast(values["image/width"], tf.int32),
     )
-    if layout.masks is MaskFormat.PNG:
-        present = tf.map_fn(_decode_mask, stored[:count], fn_output_signature=_MASK_SPEC)
-    else:
+
+    def present() -> Tensor:
+        if layout.masks is MaskFormat.PNG:
+            return tf.map_fn(_decode_mask, stored[:count], fn_output_signature=_MASK_SPEC)
         numbers = stored[: count * height * width]
-        present = tf.reshape(tf.cast(numbers > 0.0, tf.uint8), [-1, height, width])
-    absent = tf.zeros([count, height, width], tf.uint8)
-    return tf.cond(tf.size(stored[:count]) > 0, lambda: present, lambda: absent)
+        return tf.reshape(tf.cast(numbers > 0.0, tf.uint8), [-1, height, width])
+
+    # Inside of the branch: map_fn cannot stack what it never saw.
+    return tf.cond(
+        tf.size(stored[:count]) > 0,
+        present,
+        lambda: tf.zeros([count, height, width], tf.uint8),
+    )
 
 
 _MASK_SPEC = tf.TensorSpec((None, None), tf.uint8)
