@@ -21,6 +21,7 @@ lint: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/input_pipeline.py
 
 bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py

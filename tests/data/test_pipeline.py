@@ -121,6 +121,25 @@ def test_more_boxes_than_the_bound_stop_the_run_instead_of_being_cut(records):
         take(pipeline(records, max_boxes=1), 3)
 
 
+def test_a_record_that_cannot_be_used_stops_the_run_instead_of_training_without_its_boxes(tmp_path):
+    value = tf.train.Feature(float_list=tf.train.FloatList(value=[0.1]))
+    features = {
+        "image/encoded": tf.train.Feature(
+            bytes_list=tf.train.BytesList(
+                value=[tf.io.encode_png(np.zeros((4, 4, 3), "u1")).numpy()]
+            )
+        ),
+        "image/object/bbox/xmin": value,  # and no other coordinate
+    }
+    example = tf.train.Example(features=tf.train.Features(feature=features))
+    (tmp_path / "label_map.pbtxt").write_text("item { id: 1 name: 'a' }")
+    with tf.io.TFRecordWriter(str(tmp_path / "train.record-00000-of-00001")) as writer:
+        for _ in range(NUM_RECORDS):
+            writer.write(example.SerializeToString())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a record cannot be used"):
+        take(pipeline(tmp_path), 1)
+
+
 def test_boxes_are_relative_to_the_padded_input(records):
     padded = "keep_aspect_ratio_resizer { min_dimension: 48 max_dimension: 48 }"
     wide = "fixed_shape_resizer { height: 48 width: 48 }"

@@ -12,7 +12,7 @@ from holdfast.data.records import RecordStream
 from holdfast.data.resize import Resized
 from holdfast.data.sample import Batch, GroundTruth, Sample, Tensor
 from holdfast.data.sources.tfrecord import Parsed
-from holdfast.data.validity import judge
+from holdfast.data.validity import Reason, judge
 
 Augment = Callable[[Sample, Tensor], Sample]
 
@@ -48,7 +48,14 @@ class Pipeline:
 
     def _sample(self, position: Tensor, serialized: Tensor) -> Batch:
         parsed = self.parse(serialized)
-        sample = judge(parsed.sample, self.num_classes).sample
+        usable = tf.debugging.assert_equal(
+            parsed.reason,
+            int(Reason.KEPT),
+            "a record cannot be used; leave out what `holdfast inspect` names",
+        )
+        with tf.control_dependencies([usable]):
+            image = tf.identity(parsed.sample.image)
+        sample = judge(parsed.sample._replace(image=image), self.num_classes).sample
         sample = sample._replace(image=decode_image(sample.image))
         for index, augment in enumerate(self.augmentations):
             sample = augment(sample, self._seed(position, index))
@@ -75,14 +82,14 @@ def _padded_truth(sample: Sample, max_boxes: int, extras: frozenset[str]) -> Gro
     check = tf.debugging.assert_less_equal(
         count, max_boxes, f"an image has more boxes than the bound of {max_boxes}"
     )
+    with tf.control_dependencies([check]):
+        missing = tf.identity(max_boxes - count)
 
     def pad(values: Tensor) -> Tensor:
         rest = [[0, 0]] * (values.shape.rank - 1)
-        padded = tf.pad(values, [[0, max_boxes - count], *rest])
+        padded = tf.pad(values, [[0, missing], *rest])
         return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
 
-    with tf.control_dependencies([check]):
-        sample = sample._replace(weights=tf.identity(sample.weights))
     names = {"boxes", "classes", "weights", "masks", "keypoints", "visibilities"} | extras
     values = {name: getattr(sample, name) for name in GroundTruth._fields if name in names}
     return GroundTruth(**{name: pad(each) for name, each in values.items() if each is not None})
