@@ -107,7 +107,7 @@ def test_anchors_of_two_stage_detectors_are_judged_too():
         "model { faster_rcnn { num_classes: 3\n"
         " feature_extractor { type: 'faster_rcnn_resnet50_keras' }\n"
         " first_stage_anchor_generator { grid_anchor_generator {\n"
-        "  height_stride: 16 width_stride: 16 } } } }"
+        "  scales: 1 aspect_ratios: 1 height_stride: 16 width_stride: 16 } } } }"
     )
     assert list(check_network(config(text=text))) == []
     wrong = edited(("height_stride: 16", "height_stride: 8"), text=text)
@@ -120,7 +120,7 @@ def test_anchors_of_two_stage_detectors_are_judged_too():
 def test_a_single_feature_map_is_named_by_its_level():
     text = (
         "model { faster_rcnn { feature_extractor { type: 'faster_rcnn_resnet50_keras' } "
-        "first_stage_anchor_generator { multiscale_anchor_generator { } } } }"
+        "first_stage_anchor_generator { multiscale_anchor_generator { aspect_ratios: 1 } } } }"
     )
     (problem,) = check_network(config(text=text))
     assert problem.message == "the network gives 1 feature maps (levels 4), the anchors are for 5"
@@ -218,3 +218,17 @@ def test_a_network_without_a_pyramid_takes_any_size():
         (RESIZER, "image_resizer { fixed_shape_resizer { height: 301 width: 301 } }"),
     )
     assert judged(*ssd_layers) == []
+
+
+def test_an_anchor_generator_without_aspect_ratios_is_refused():
+    (problem,) = judged(("aspect_ratios: [1.0, 2.0, 0.5]", ""))
+    assert (problem.severity, problem.message) == ("error", "it makes no anchors")
+    assert problem.path == "model.ssd.anchor_generator"
+
+
+def test_mining_under_a_focal_loss_is_refused_as_in_the_od_api():
+    miner = "hard_example_miner { } classification_loss"
+    (problem,) = judged(("classification_loss", miner))
+    assert problem.path == "model.ssd.loss.hard_example_miner"
+    sigmoid = ("weighted_sigmoid_focal { gamma: 2.0 alpha: 0.25 }", "weighted_sigmoid { }")
+    assert judged(("classification_loss", miner), sigmoid) == []

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.config.anchor_counts import anchor_mismatch
+from holdfast.config.anchor_counts import anchor_mismatch, anchors_per_location
 from holdfast.config.input_sizes import indivisible_levels, input_shape
 from holdfast.config.legacy_names import extractor, nearest_names
-from holdfast.config.network import Detector, detector_of
+from holdfast.config.network import Detector, detector_of, network_of
+from holdfast.config.schema.anchor_generator import AnchorGenerator
 from holdfast.config.schema.image_resizer import KeepAspectRatioResizer
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.ssd import Ssd
 from holdfast.errors import Problem
 
 
@@ -28,6 +30,7 @@ def check_network(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
         )
     yield from _check_extractor(detector, path)
     yield from _check_anchors(config.model, path)
+    yield from _check_mining(detector, path)
     yield from _check_resizer(config, detector, path)
     yield from _check_input_size(config.model, path)
 
@@ -58,11 +61,17 @@ def _check_extractor(detector: Detector, path: str) -> Iterator[Problem]:
 
 
 def _check_anchors(model: DetectionModel, path: str) -> Iterator[Problem]:
+    prefix = "first_stage_" if path.endswith("faster_rcnn") else ""
+    place = f"{path}.{prefix}anchor_generator"
+    network = network_of(model)
+    generator = network.generator if network else AnchorGenerator()
+    if generator.which("anchor_generator_oneof") and anchors_per_location(generator, 0) == 0:
+        fix = "set aspect_ratios (for a grid, scales too)"
+        yield Problem(path=place, message="it makes no anchors", fix=fix)
+        return
     mismatch = anchor_mismatch(model)
     if mismatch is None:
         return
-    prefix = "first_stage_" if path.endswith("faster_rcnn") else ""
-    place = f"{path}.{prefix}anchor_generator"
     levels = f"{len(mismatch.levels)} feature maps (levels {_span(mismatch.levels)})"
     if not mismatch.trains:
         yield Problem(
@@ -78,6 +87,19 @@ def _check_anchors(model: DetectionModel, path: str) -> Iterator[Problem]:
             message=f"the first feature map has stride {stride}, the anchors have "
             f"{mismatch.strides[0]} x {mismatch.strides[1]}: they lie in wrong places",
             fix=f"use stride {stride} (level {mismatch.levels[0]})",
+        )
+
+
+def _check_mining(detector: Detector, path: str) -> Iterator[Problem]:
+    loss = detector.loss if isinstance(detector, Ssd) else None
+    if loss is None or loss.hard_example_miner is None or loss.classification_loss is None:
+        return
+    if loss.classification_loss.weighted_sigmoid_focal is not None:
+        yield Problem(
+            path=f"{path}.loss.hard_example_miner",
+            message="hard examples are not mined under a focal loss, which weights them already; "
+            "the OD API refuses both together",
+            fix="remove hard_example_miner",
         )
 
 
