@@ -30,6 +30,7 @@ class Pipeline:
     augmentations: Sequence[Augment] = field(default=())
     parallel_calls: int = 2
     prefetch_batches: int = 1
+    judges_boxes: bool = True  # not needed where statistics found none to leave out or to clip
     extras: frozenset[str] = frozenset()  # of the ground truth, beyond boxes, classes and weights
 
     def batches(self, start: int = 0) -> tf.data.Dataset:
@@ -48,14 +49,9 @@ class Pipeline:
 
     def _sample(self, position: Tensor, serialized: Tensor) -> Batch:
         parsed = self.parse(serialized)
-        usable = tf.debugging.assert_equal(
-            parsed.reason,
-            int(Reason.KEPT),
-            "a record cannot be used; leave out what `holdfast inspect` names",
-        )
-        with tf.control_dependencies([usable]):
-            image = tf.identity(parsed.sample.image)
-        sample = judge(parsed.sample._replace(image=image), self.num_classes).sample
+        sample = _usable(parsed)
+        if self.judges_boxes:
+            sample = judge(sample, self.num_classes).sample
         sample = sample._replace(image=decode_image(sample.image))
         for index, augment in enumerate(self.augmentations):
             sample = augment(sample, self._seed(position, index))
@@ -74,6 +70,16 @@ class Pipeline:
         base = tf.constant([self.stream.seed & 0x7FFFFFFF, index], tf.int64)
         mixed = tf.random.experimental.stateless_fold_in(base, position)
         return tf.cast(mixed & 0x7FFFFFFF, tf.int32)
+
+
+def _usable(parsed: Parsed) -> Sample:
+    usable = tf.debugging.assert_equal(
+        parsed.reason,
+        int(Reason.KEPT),
+        "a record cannot be used; leave out what `holdfast inspect` names",
+    )
+    with tf.control_dependencies([usable]):
+        return parsed.sample._replace(image=tf.identity(parsed.sample.image))
 
 
 def _padded_truth(sample: Sample, max_boxes: int, extras: frozenset[str]) -> GroundTruth:

@@ -10,7 +10,7 @@ Tensor = Any  # a tf.Tensor inside tf.data, a NumPy array or Python scalar outsi
 class Sample(NamedTuple):
     """An image and its objects; N objects, K keypoints an object, C classes.
 
-    Outside of tf.data the fields are NumPy arrays. What the data does not have at all is None.
+    Outside of tf.data the fields are NumPy arrays. What was not read at all is None.
     """
 
     image: (
@@ -19,13 +19,13 @@ class Sample(NamedTuple):
     source_id: Tensor  # string: what the data calls the image
     boxes: Tensor  # float32 (N, 4) y_min, x_min, y_max, x_max, normalised to the image
     classes: Tensor  # int32 (N,) 0-based: label-map id - 1
-    weights: Tensor  # float32 (N,)
-    confidences: Tensor  # float32 (N,)
-    difficult: Tensor  # bool (N,)
-    truncated: Tensor  # bool (N,)
-    group_of: Tensor  # bool (N,)
-    is_crowd: Tensor  # bool (N,)
-    areas: Tensor  # float32 (N,) in pixels of the original image
+    weights: Tensor = None  # float32 (N,)
+    confidences: Tensor = None  # float32 (N,)
+    difficult: Tensor = None  # bool (N,)
+    truncated: Tensor = None  # bool (N,)
+    group_of: Tensor = None  # bool (N,)
+    is_crowd: Tensor = None  # bool (N,)
+    areas: Tensor = None  # float32 (N,) in pixels of the original image
     masks: Tensor = None  # uint8 (N, H, W) 0 or 1
     keypoints: Tensor = None  # float32 (N, K, 2) y, x normalised to the image; NaN = unlabelled
     visibilities: Tensor = None  # bool (N, K)

@@ -137,7 +137,8 @@ def _user_folder() -> str:
 def _layout_key(layout: RecordLayout) -> dict[str, Any]:
     masks = layout.masks.value if layout.masks else None
     class_ids = sorted(layout.class_ids.items()) if layout.class_ids is not None else None
-    return asdict(layout) | {"masks": masks, "class_ids": class_ids}
+    lists = sorted(layout.lists)
+    return asdict(layout) | {"masks": masks, "class_ids": class_ids, "lists": lists}
 
 
 def _digest(value: Any) -> str:

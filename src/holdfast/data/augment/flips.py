@@ -77,9 +77,9 @@ def _random_flip(
         )
 
     def flip(sample: Sample) -> Sample:
-        low, high = sample.boxes[:, axis], sample.boxes[:, axis + 2]
-        sides = list(tf.unstack(sample.boxes, axis=1))
-        sides[axis], sides[axis + 2] = 1.0 - high, 1.0 - low
+        # Each side s becomes 1 - s, and the low side of the axis is now its high side.
+        mirrored = tf.gather(sample.boxes, [2, 1, 0, 3] if axis == 0 else [0, 3, 2, 1], axis=1)
+        is_mirrored = tf.constant([axis == 0, axis == 1] * 2)
         masks, keypoints = sample.masks, sample.keypoints
         if masks is not None:
             masks = tf.reverse(masks, axis=[axis + 1])
@@ -89,7 +89,7 @@ def _random_flip(
             keypoints = tf.stack(places, axis=-1)
         flipped = sample._replace(
             image=tf.reverse(sample.image, axis=[axis]),
-            boxes=tf.stack(sides, axis=1),
+            boxes=tf.where(is_mirrored, 1.0 - mirrored, mirrored),
             masks=masks,
             keypoints=keypoints,
         )

@@ -15,6 +15,19 @@ from holdfast.data.validity import Reason
 UNKNOWN_ID = 2**31 - 1  # what a class text that the label map does not have is looked up as
 
 
+FLAGS = {
+    "difficult": "image/object/difficult",
+    "truncated": "image/object/truncated",
+    "group_of": "image/object/group_of",
+    "is_crowd": "image/object/is_crowd",
+}
+NUMBERS = {
+    "weights": "image/object/weight",
+    "confidences": "image/object/class/confidence",
+    "areas": "image/object/area",
+}
+
+
 class MaskFormat(Enum):
     """How instance masks are stored: PNG files, or one float for each pixel."""
 
@@ -31,6 +44,9 @@ class RecordLayout:
     masks: MaskFormat | None = None
     num_keypoints: int = 0
     num_multiclass_scores: int = 0
+    # Which of the lists that stand beside the boxes to read; the sample's other ones are None.
+    lists: frozenset[str] = frozenset((*FLAGS, *NUMBERS))
+    is_verified: bool = False  # every record was seen to be well-formed: that is not judged again
 
 
 class Parsed(NamedTuple):
@@ -57,17 +73,6 @@ def record_parser(layout: RecordLayout) -> Callable[[Tensor], Parsed]:
 
 
 _BOX_KEYS = tuple(f"image/object/bbox/{side}" for side in ("ymin", "xmin", "ymax", "xmax"))
-_FLAGS = {
-    "difficult": "image/object/difficult",
-    "truncated": "image/object/truncated",
-    "group_of": "image/object/group_of",
-    "is_crowd": "image/object/is_crowd",
-}
-_NUMBERS = {
-    "weights": "image/object/weight",
-    "confidences": "image/object/class/confidence",
-    "areas": "image/object/area",
-}
 
 
 def _features(layout: RecordLayout) -> dict[str, object]:
@@ -80,8 +85,9 @@ def _features(layout: RecordLayout) -> dict[str, object]:
         "image/object/class/text": _list_of(tf.string),
         "image/object/class/label": _list_of(tf.int64),
     }
-    features |= {key: _list_of(tf.float32) for key in (*_BOX_KEYS, *_NUMBERS.values())}
-    features |= {key: _list_of(tf.int64) for key in _FLAGS.values()}
+    features |= {key: _list_of(tf.float32) for key in _BOX_KEYS}
+    features |= {key: _list_of(tf.float32) for key in _read(NUMBERS, layout).values()}
+    features |= {key: _list_of(tf.int64) for key in _read(FLAGS, layout).values()}
     if layout.masks is not None:
         is_png = layout.masks is MaskFormat.PNG
         features["image/object/mask"] = _list_of(tf.string if is_png else tf.float32)
@@ -92,6 +98,10 @@ def _features(layout: RecordLayout) -> dict[str, object]:
     if layout.num_multiclass_scores:
         features["image/object/class/multiclass_scores"] = _list_of(tf.float32)
     return features
+
+
+def _read(keys: Mapping[str, str], layout: RecordLayout) -> dict[str, str]:
+    return {name: key for name, key in keys.items() if name in layout.lists}
 
 
 def _list_of(dtype: tf.DType) -> tf.io.FixedLenSequenceFeature:
@@ -113,21 +123,31 @@ def _class_lookup(class_ids: Mapping[str, int] | None) -> tf.lookup.StaticHashTa
 def _parsed(
     values: Mapping[str, Tensor], layout: RecordLayout, lookup: tf.lookup.StaticHashTable | None
 ) -> Parsed:
-    labels = _known(_labels(values, lookup), layout.known_ids)
-    lengths = tf.stack([tf.size(values[key]) for key in _BOX_KEYS])
-    boxes_written = tf.reduce_max(lengths)
-    fits = tf.reduce_all(lengths == tf.size(labels)) & _lists_fit(values, layout, boxes_written)
-    count = tf.where(fits, boxes_written, 0)
-    encoded = values["image/encoded"]
-    reason = tf.where(fits, int(Reason.KEPT), int(Reason.COUNTS_DIFFER))
+    labels = _labels(values, lookup)
+    boxes_written = tf.size(values[_BOX_KEYS[0]])
+    reason = tf.constant(int(Reason.KEPT))
+    if not layout.is_verified:
+        labels = _known(labels, layout.known_ids)
+        boxes_written = tf.reduce_max([tf.size(values[key]) for key in _BOX_KEYS])
+        fits = _lists_fit(values, layout, tf.size(labels))
+        # A record whose lists do not fit each other keeps none of them.
+        labels = labels[: tf.where(fits, tf.size(labels), 0)]
+        values = {key: _emptied(value, fits) for key, value in values.items()}
+        reason = tf.where(fits, reason, int(Reason.COUNTS_DIFFER))
+        has_image = tf.strings.length(values["image/encoded"]) > 0
+        reason = tf.where(has_image, reason, int(Reason.NO_IMAGE))
     return Parsed(
-        sample=_sample(values, layout, labels, count),
-        reason=tf.where(tf.strings.length(encoded) > 0, reason, int(Reason.NO_IMAGE)),
+        sample=_sample(values, layout, labels),
+        reason=reason,
         boxes_written=boxes_written,
         height=tf.cast(values["image/height"], tf.int32),
         width=tf.cast(values["image/width"], tf.int32),
-        class_text=values["image/object/class/text"][:count],
+        class_text=values["image/object/class/text"],
     )
+
+
+def _emptied(value: Tensor, fits: Tensor) -> Tensor:
+    return value if value.shape.rank == 0 else value[: tf.where(fits, tf.size(value), 0)]
 
 
 def _labels(values: Mapping[str, Tensor], lookup: tf.lookup.StaticHashTable | None) -> Tensor:
@@ -151,8 +171,8 @@ def _known(labels: Tensor, known_ids: tuple[int, ...] | None) -> Tensor:
 
 
 def _lists_fit(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) -> Tensor:
-    """Tell whether every list is absent or has its number of entries for each box."""
-    per_box = dict.fromkeys((*_FLAGS.values(), *_NUMBERS.values()), 1)
+    """Tell whether the coordinates, and every list that is there, have an entry for each label."""
+    per_box: dict[str, int | Tensor] = dict.fromkeys(_read(FLAGS | NUMBERS, layout).values(), 1)
     if layout.masks is MaskFormat.PNG:
         per_box["image/object/mask"] = 1
     if layout.masks is MaskFormat.NUMERICAL:
@@ -165,38 +185,52 @@ def _lists_fit(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor
         per_box["image/object/class/multiclass_scores"] = layout.num_multiclass_scores
     sizes = tf.stack([tf.size(values[key]) for key in per_box])
     expected = tf.stack([count * entries for entries in per_box.values()])
-    return tf.reduce_all((sizes == 0) | (sizes == expected))
+    sides = tf.stack([tf.size(values[key]) for key in _BOX_KEYS])
+    return tf.reduce_all(sides == count) & tf.reduce_all((sizes == 0) | (sizes == expected))
 
 
-def _sample(
-    values: Mapping[str, Tensor], layout: RecordLayout, labels: Tensor, count: Tensor
-) -> Sample:
-    boxes = tf.stack([values[key][:count] for key in _BOX_KEYS], axis=-1)
-    flags = {name: tf.cast(_filled(values[key], count, 0), tf.bool) for name, key in _FLAGS.items()}
-    extent = tf.stack([values["image/height"], values["image/width"]])
-    box_areas = tf.reduce_prod((boxes[:, 2:] - boxes[:, :2]) * tf.cast(extent, tf.float32), axis=-1)
-    areas = values[_NUMBERS["areas"]][:count]
+def _sample(values: Mapping[str, Tensor], layout: RecordLayout, labels: Tensor) -> Sample:
+    boxes = tf.stack([values[key] for key in _BOX_KEYS], axis=-1)
+    count = tf.size(labels)
     source_id = values["image/source_id"]
     return Sample(
         image=values["image/encoded"],
         source_id=tf.where(source_id == "", values["image/filename"], source_id),
         boxes=boxes,
-        classes=tf.cast(labels[:count], tf.int32) - 1,
-        weights=_filled(values[_NUMBERS["weights"]], count, 1.0),
-        confidences=_filled(values[_NUMBERS["confidences"]], count, 1.0),
-        areas=tf.cond(tf.size(areas) > 0, lambda: areas, lambda: box_areas),
+        classes=tf.cast(labels, tf.int32) - 1,
         masks=_masks(values, layout, count),
-        **flags,
+        **_lists(values, layout, boxes, count),
         **_keypoints(values, layout, count),
         multiclass_scores=_multiclass_scores(values, layout, count),
     )
 
 
+def _lists(
+    values: Mapping[str, Tensor], layout: RecordLayout, boxes: Tensor, count: Tensor
+) -> dict[str, Tensor]:
+    """Read flags, which default to false, weights and confidences, to 1, and areas, to the box."""
+    flags = {
+        name: tf.cast(_filled(values[key], count, 0), tf.bool)
+        for name, key in _read(FLAGS, layout).items()
+    }
+    numbers = {
+        name: _filled(values[key], count, 1.0)
+        for name, key in _read(NUMBERS, layout).items()
+        if name != "areas"
+    }
+    if "areas" not in layout.lists:
+        return flags | numbers
+    extent = tf.stack([values["image/height"], values["image/width"]])
+    box_areas = tf.reduce_prod((boxes[:, 2:] - boxes[:, :2]) * tf.cast(extent, tf.float32), axis=-1)
+    areas = values[NUMBERS["areas"]]
+    areas = tf.cond(tf.size(areas) > 0, lambda: areas, lambda: box_areas)
+    return flags | numbers | {"areas": areas}
+
+
 def _filled(values: Tensor, count: Tensor, default: float) -> Tensor:
-    """Cut a list to `count` entries; an absent one is filled with the default."""
-    missing = tf.maximum(count - tf.size(values), 0)
-    fill = tf.fill([missing], tf.cast(default, values.dtype))
-    return tf.concat([values[:count], fill], axis=0)
+    """Give a list that is absent its entries, each the default."""
+    fill = tf.fill([count - tf.size(values)], tf.cast(default, values.dtype))
+    return tf.concat([values, fill], axis=0)
 
 
 def _masks(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) -> Tensor:
@@ -210,13 +244,12 @@ def _masks(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) ->
 
     def present() -> Tensor:
         if layout.masks is MaskFormat.PNG:
-            return tf.map_fn(_decode_mask, stored[:count], fn_output_signature=_MASK_SPEC)
-        numbers = stored[: count * height * width]
-        return tf.reshape(tf.cast(numbers > 0.0, tf.uint8), [-1, height, width])
+            return tf.map_fn(_decode_mask, stored, fn_output_signature=_MASK_SPEC)
+        return tf.reshape(tf.cast(stored > 0.0, tf.uint8), [-1, height, width])
 
     # Inside of the branch: map_fn cannot stack what it never saw.
     return tf.cond(
-        tf.size(stored[:count]) > 0,
+        tf.size(stored) > 0,
         present,
         lambda: tf.zeros([count, height, width], tf.uint8),
     )

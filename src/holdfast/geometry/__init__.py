@@ -1,0 +1,1 @@
+"""Boxes, anchors, matching, coding and suppression: pure functions."""
