@@ -1,0 +1,1 @@
+"""Detectors: backbone + neck + head, and what they give."""

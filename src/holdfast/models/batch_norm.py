@@ -1,0 +1,66 @@
+"""Batch normalisation by TensorFlow's fused kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from holdfast.geometry.tensor import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchNormSettings:
+    """How activations are normalised."""
+
+    momentum: float = 0.99  # of the moving statistics; `decay` in a config
+    epsilon: float = 1e-3
+    center: bool = True  # has beta
+    scale: bool = True  # has gamma
+    is_frozen: bool = False  # normalise by the moving statistics while training, and keep them
+
+
+class BatchNorm(keras.layers.Layer):
+    """Normalise each channel of (B, H, W, C) by batch statistics, or by moving ones.
+
+    One kernel keeps one copy of the activation where Keras' own layer keeps several. It computes in
+    float32 whatever the precision of the input, and moving_variance gets the unbiased variance.
+    """
+
+    def __init__(self, settings: BatchNormSettings, **keywords: Any) -> None:
+        # Without autocast the statistics stay float32 under mixed precision: the kernel wants it.
+        super().__init__(autocast=False, **keywords)
+        self.settings = settings
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        shape = (input_shape[-1],)
+        settings = self.settings
+        self.gamma = self.add_weight(shape, "ones", name="gamma") if settings.scale else None
+        self.beta = self.add_weight(shape, "zeros", name="beta") if settings.center else None
+        self.moving_mean = self.add_weight(shape, "zeros", trainable=False, name="moving_mean")
+        self.moving_variance = self.add_weight(
+            shape, "ones", trainable=False, name="moving_variance"
+        )
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        mean, variance = self.moving_mean.value, self.moving_variance.value
+        uses_batch = training and not self.settings.is_frozen
+        outputs, batch_mean, batch_variance, *_ = tf.raw_ops.FusedBatchNormV3(
+            x=inputs,
+            scale=tf.ones_like(mean) if self.gamma is None else self.gamma.value,
+            offset=tf.zeros_like(mean) if self.beta is None else self.beta.value,
+            mean=tf.zeros((0,)) if uses_batch else mean,
+            variance=tf.zeros((0,)) if uses_batch else variance,
+            epsilon=self.settings.epsilon,
+            is_training=uses_batch,
+        )
+        if uses_batch:
+            rate = 1.0 - self.settings.momentum
+            self.moving_mean.assign_sub((mean - batch_mean) * rate)
+            self.moving_variance.assign_sub((variance - batch_variance) * rate)
+        return outputs
+
+    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return input_shape

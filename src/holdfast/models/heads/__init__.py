@@ -1,0 +1,1 @@
+"""Parts that turn features into box encodings and class logits."""

@@ -1,0 +1,1 @@
+"""Parts that turn the features of a backbone into those a head sees."""
