@@ -172,6 +172,7 @@ EXPECTED = (
     "there is no checkpoint ",
     " matches no file",
     "Holdfast does not build ",
+    "Holdfast does not support it",
     "there is no metric 'open_images_metrics'",
 )
 

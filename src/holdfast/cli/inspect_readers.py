@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 from holdfast.config.label_map import load_label_map
 from holdfast.config.load import load_config
-from holdfast.config.paths import Base, expand, find_files
-from holdfast.config.schema.input_reader import InputReader
+from holdfast.config.paths import expand
 from holdfast.config.schema.label_map import StringIntLabelMap
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-from holdfast.data.build import build_augmentations, build_layout
-from holdfast.data.inspection import Records, open_data, records_of
+from holdfast.data.build import build_augmentations, open_reader
+from holdfast.data.inspection import Records, open_data
 from holdfast.data.sources.source import Source
 from holdfast.errors import HoldfastError
 
@@ -46,34 +45,8 @@ def _open_config(
         raise HoldfastError("The config has no input reader.", fix="Add train_input_reader { … }.")
     sets: dict[str, Records | Source] = {}
     for name, reader in readers.items():
-        opened = _open_reader(name, reader, folder, label_map)
+        opened = open_reader(reader, folder, name=f"{name}_input_reader", label_map=label_map)
         if opened not in sets.values():  # training and evaluation on the same files
             sets[name] = opened
     steps = config.train_config.data_augmentation_options if config.train_config else ()
     return Opened(sets, build_augmentations(steps) if "train" in sets else ())
-
-
-def _open_reader(
-    name: str, reader: InputReader, folder: Path, label_map: StringIntLabelMap | None
-) -> Records:
-    patterns = reader.tf_record_input_reader.input_path if reader.tf_record_input_reader else ()
-    if not patterns:
-        fix = "Write tf_record_input_reader { input_path: … }."
-        raise HoldfastError(f"The {name} reader names no TFRecord files.", fix=fix)
-    if label_map is None and reader.label_map_path:
-        label_map = load_label_map(_find(reader.label_map_path, folder)[0])
-    files = dict.fromkeys(file for pattern in patterns for file in _find(pattern, folder))
-    return records_of(list(files), label_map, build_layout(reader, label_map))
-
-
-def _find(pattern: str, folder: Path) -> list[str]:
-    found = find_files(pattern, folder)
-    if found.base is Base.REMOTE:
-        from holdfast.data.files import glob
-
-        files = glob(pattern)
-    else:
-        files = [str(file) for file in found.files]
-    if not files:
-        raise HoldfastError(f"{pattern} leads to no file.", fix="Check the path in the config.")
-    return files

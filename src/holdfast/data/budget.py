@@ -27,20 +27,23 @@ def plan_buffers(
     largest_image_bytes: int,
     batch_bytes: int,
     cores: int,
+    waiting_records: int = 0,
 ) -> Buffers:
     """Share a budget: first one call and one batch, then calls up to the cores, then shuffling.
 
     `record_bytes` are the stored sizes of all records. The shuffle buffer is bounded by the sum of
     the largest ones, so that it holds even when chance puts all of them in at once.
+    `waiting_records` is how many are held anyway, for batches to become full.
 
     >>> plan_buffers(20_000, record_bytes=[400, 100, 500], largest_image_bytes=1_000,
     ...              batch_bytes=2_000, cores=2)
     Buffers(shuffle_records=3, parallel_calls=2, prefetch_batches=1)
     """
     call_bytes = COPIES_PER_CALL * largest_image_bytes
-    spare = budget_bytes - batch_bytes - max(record_bytes, default=0)
+    largest = sorted(record_bytes, reverse=True)
+    fixed_bytes = batch_bytes + sum(largest[:waiting_records])
+    spare = budget_bytes - fixed_bytes - max(record_bytes, default=0)
     calls = min(cores, max(1, spare // 2 // max(call_bytes, 1)))
-    left = budget_bytes - batch_bytes - calls * call_bytes
-    largest_first = accumulate(sorted(record_bytes, reverse=True))
-    records = sum(1 for _ in takewhile(lambda total: total <= left, largest_first))
+    left = budget_bytes - fixed_bytes - calls * call_bytes
+    records = sum(1 for _ in takewhile(lambda total: total <= left, accumulate(largest)))
     return Buffers(shuffle_records=max(1, records), parallel_calls=calls, prefetch_batches=1)

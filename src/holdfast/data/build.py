@@ -5,21 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from holdfast.config.label_map import ids_by_text
+from holdfast.config.input_sizes import InputShape, input_shape
+from holdfast.config.label_map import ids_by_text, load_label_map
+from holdfast.config.network import detector_of
+from holdfast.config.paths import Base, find_files
 from holdfast.config.schema import image_resizer as resizers
 from holdfast.config.schema.input_reader import InputReader, InstanceMaskType
 from holdfast.config.schema.label_map import StringIntLabelMap
 from holdfast.config.schema.message import Message
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.preprocessor import PreprocessingStep
-from holdfast.data import resize
+from holdfast.config.schema.train import TrainConfig
+from holdfast.config.validate.readers import unsupported_settings
+from holdfast.data import files, resize
 from holdfast.data.augment import AUGMENTATIONS, Crop, CropPad, FixedAspectRatioCrop
-from holdfast.data.pipeline import Augment
+from holdfast.data.budget import DEFAULT_BUDGET_BYTES
+from holdfast.data.inspection import Records, records_of
+from holdfast.data.pipeline import Augment, Pipeline
 from holdfast.data.resize import Resized
 from holdfast.data.sample import Tensor
 from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout
-from holdfast.errors import HoldfastError
+from holdfast.data.statistics import Statistics
+from holdfast.data.training_input import InputSettings, training_pipeline
+from holdfast.errors import ConfigError, HoldfastError
 
 _OPERATIONS: dict[str, type] = {
     "ssd_random_crop": Crop,
@@ -27,6 +38,89 @@ _OPERATIONS: dict[str, type] = {
     "ssd_random_crop_fixed_aspect_ratio": FixedAspectRatioCrop,
     "ssd_random_crop_pad_fixed_aspect_ratio": Crop,
 }
+
+
+def build_training_input(
+    config: TrainEvalPipelineConfig,
+    records: Records,
+    statistics: Statistics,
+    *,
+    seed: int = 0,
+    budget_bytes: int = DEFAULT_BUDGET_BYTES,
+    extras: frozenset[str] = frozenset(),
+) -> Pipeline:
+    """Make the training input of a config from its records and their statistics.
+
+    extras: fields of the ground truth that the detector needs beyond boxes, classes and weights.
+    """
+    train = config.train_config or TrainConfig()
+    reader = config.train_input_reader or InputReader()
+    detector = detector_of(config.model) if config.model else None
+    if config.model is None or detector is None or detector.image_resizer is None:
+        fix = "Write model { ssd { num_classes: … image_resizer { … } … } }."
+        raise HoldfastError("The config has no detector with an image_resizer.", fix=fix)
+    shape = input_shape(config.model, train.batch_size) or _largest_image(statistics)
+    steps = train.data_augmentation_options
+    doubles = any(step.which("preprocessing_step") == "random_self_concat_image" for step in steps)
+    settings = InputSettings(
+        batch_size=train.batch_size,
+        num_classes=detector.num_classes,
+        height=shape.height,
+        width=shape.width,
+        has_fixed_shape=shape.fixed,
+        shuffles=reader.shuffle,
+        shuffle_records=reader.shuffle_buffer_size if reader.has("shuffle_buffer_size") else None,
+        seed=seed,
+        budget_bytes=budget_bytes,
+        boxes_factor=4 if doubles else 1,
+        extras=extras,
+    )
+    return training_pipeline(
+        records,
+        statistics,
+        settings,
+        resize=build_resizer(detector.image_resizer),
+        augmentations=build_augmentations(steps),
+    )
+
+
+def _largest_image(statistics: Statistics) -> InputShape:
+    sizes = statistics.image_sizes
+    if sizes is None:
+        return InputShape(1, 1, fixed=False)
+    return InputShape(int(sizes.height.maximum), int(sizes.width.maximum), fixed=False)
+
+
+def open_reader(
+    reader: InputReader,
+    folder: Path,
+    *,
+    name: str = "train_input_reader",
+    label_map: StringIntLabelMap | None = None,
+) -> Records:
+    """Find the records that a reader names, and its label map unless one is given.
+
+    folder: where the config lies; relative paths are looked up there after the working directory.
+    """
+    if problems := tuple(unsupported_settings(reader, name)):
+        raise ConfigError(name, problems)
+    patterns = reader.tf_record_input_reader.input_path if reader.tf_record_input_reader else ()
+    if not patterns:
+        fix = "Write tf_record_input_reader { input_path: … }."
+        raise HoldfastError(f"{name} names no TFRecord files.", fix=fix)
+    if label_map is None and reader.label_map_path:
+        label_map = load_label_map(_find(reader.label_map_path, folder)[0])
+    found = dict.fromkeys(file for pattern in patterns for file in _find(pattern, folder))
+    return records_of(list(found), label_map, build_layout(reader, label_map))
+
+
+def _find(pattern: str, folder: Path) -> list[str]:
+    found = find_files(pattern, folder)
+    is_remote = found.base is Base.REMOTE
+    paths = files.glob(pattern) if is_remote else [str(file) for file in found.files]
+    if not paths:
+        raise HoldfastError(f"{pattern} leads to no file.", fix="Check the path in the config.")
+    return paths
 
 
 def build_augmentations(steps: Sequence[PreprocessingStep]) -> list[Augment]:

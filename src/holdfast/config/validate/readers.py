@@ -18,7 +18,7 @@ from holdfast.config.paths import (
     incomplete_shards,
     is_glob,
 )
-from holdfast.config.schema.input_reader import InputReader
+from holdfast.config.schema.input_reader import InputReader, InputType
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.errors import ConfigError, Problem, errors_of
 
@@ -36,10 +36,40 @@ def check_files(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Probl
     yield from dict.fromkeys(_problems(config, folder))  # two readers often share a label map
 
 
+def unsupported_settings(reader: InputReader, path: str) -> Iterator[Problem]:
+    """Yield the settings of a reader that change what is read and that Holdfast cannot obey."""
+    for name, (is_set, fix) in {
+        "external_input_reader": (
+            reader.external_input_reader is not None and reader.tf_record_input_reader is None,
+            "write the data as TFRecords and name them in tf_record_input_reader",
+        ),
+        "input_type": (
+            reader.input_type is InputType.TF_SEQUENCE_EXAMPLE,
+            "write one tf.train.Example for each frame",
+        ),
+        "num_additional_channels": (reader.num_additional_channels > 0, "train on RGB alone"),
+        "sample_from_datasets_weights": (
+            bool(reader.sample_from_datasets_weights),
+            "remove it; every record is read once in an epoch",
+        ),
+        "expand_labels_hierarchy": (
+            reader.expand_labels_hierarchy,
+            "expand the labels when the records are made",
+        ),
+        "load_context_features": (reader.load_context_features, "remove it"),
+        "load_dense_pose": (reader.load_dense_pose, "remove it, or use the boxes and keypoints"),
+        "load_track_id": (reader.load_track_id, "remove it"),
+        "load_keypoint_depth_features": (reader.load_keypoint_depth_features, "remove it"),
+    }.items():
+        if is_set:
+            yield Problem(path=f"{path}.{name}", message="Holdfast does not support it", fix=fix)
+
+
 def _problems(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
     for path, reader in _readers(config):
         yield from _check_records(path, reader, folder)
         yield from _check_weights(path, reader)
+        yield from unsupported_settings(reader, path)
         if reader.label_map_path:
             yield from _check_label_map(config, f"{path}.label_map_path", reader, folder)
     if config.train_config is not None and config.train_config.fine_tune_checkpoint:
