@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import IntEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from holdfast.config.input_sizes import InputShape, input_shape
+from holdfast.config.keywords import set_keywords
 from holdfast.config.label_map import ids_by_text, load_label_map
 from holdfast.config.network import detector_of
 from holdfast.config.paths import Base, find_files
 from holdfast.config.schema import image_resizer as resizers
 from holdfast.config.schema.input_reader import InputReader, InstanceMaskType
 from holdfast.config.schema.label_map import StringIntLabelMap
-from holdfast.config.schema.message import Message
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.preprocessor import PreprocessingStep
 from holdfast.config.schema.train import TrainConfig
@@ -136,17 +134,17 @@ def _augmentations(steps: Sequence[PreprocessingStep]) -> Iterator[Augment]:
                 "A data_augmentation_options block names no augmentation.",
                 fix="Name one, e.g. random_horizontal_flip { }, or remove the block.",
             )
-        keywords = _keywords(getattr(step, name))
+        keywords = set_keywords(getattr(step, name))
         if operations := keywords.get("operations"):
             kind = _OPERATIONS[name]
-            keywords["operations"] = tuple(kind(**_keywords(each)) for each in operations)
+            keywords["operations"] = tuple(kind(**set_keywords(each)) for each in operations)
         yield partial(AUGMENTATIONS[name], **keywords)
 
 
 def build_resizer(config: resizers.ImageResizer) -> Callable[[Tensor, Tensor], Resized]:
     """Make the resizer: a function of image and masks."""
     chosen = config.chosen("image_resizer_oneof")
-    keywords = _keywords(chosen) if chosen is not None else {}
+    keywords = set_keywords(chosen) if chosen is not None else {}
     match chosen:
         case resizers.FixedShapeResizer():
             return partial(resize.fixed_shape, **keywords)
@@ -182,11 +180,3 @@ def _class_ids(label_map: StringIntLabelMap) -> dict[str, int]:
     """Map every text that records may use: names and display names, as the OD API looks up both."""
     texts = ids_by_text(label_map, use_display_name=True) | ids_by_text(label_map)
     return {text: number for text, number in texts.items() if text}
-
-
-def _keywords(message: Message) -> dict[str, Any]:
-    """Give the set fields; unset ones keep the part's own defaults. Enums go by name."""
-    values = {name: getattr(message, name) for name in message.fields_set if message.has(name)}
-    return {
-        name: value.name if isinstance(value, IntEnum) else value for name, value in values.items()
-    }

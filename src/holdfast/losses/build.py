@@ -1,0 +1,72 @@
+"""Turn the config's loss blocks into loss functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from holdfast.config.keywords import all_keywords
+from holdfast.config.schema import losses as schema
+from holdfast.errors import HoldfastError
+from holdfast.geometry.tensor import Tensor
+from holdfast.losses import classification, localization
+from holdfast.losses.mining import HardExampleMiner
+
+AnchorLoss = Callable[[Tensor, Tensor, Tensor], Tensor]  # predictions, targets, weights -> (B, A)
+
+
+def build_classification_loss(config: schema.ClassificationLoss) -> AnchorLoss:
+    """Make the class loss of anchors or proposals."""
+    chosen = config.chosen("classification_loss")
+    match chosen:
+        case schema.WeightedSigmoidClassificationLoss():
+            return classification.sigmoid
+        case schema.SigmoidFocalClassificationLoss(gamma=gamma, alpha=alpha):
+            # In the OD API an alpha that is not set is no alpha at all, not 0.
+            own_alpha = alpha if chosen.has("alpha") else None
+            return partial(classification.sigmoid_focal, gamma=gamma, alpha=own_alpha)
+        case schema.WeightedSoftmaxClassificationLoss(logit_scale=scale):
+            return partial(classification.softmax, logit_scale=scale)
+        case schema.WeightedSoftmaxClassificationAgainstLogitsLoss(logit_scale=scale):
+            return partial(classification.softmax_against_logits, logit_scale=scale)
+        case schema.BootstrappedSigmoidClassificationLoss(alpha=alpha, hard_bootstrap=hard):
+            return partial(classification.bootstrapped_sigmoid, alpha=alpha, hard_bootstrap=hard)
+    raise HoldfastError(
+        "classification_loss chooses no loss for anchors.",
+        fix="Write classification_loss { weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 } }",
+    )
+
+
+def build_localization_loss(config: schema.LocalizationLoss) -> AnchorLoss:
+    """Make the box loss; see `compares_boxes` for what it takes."""
+    match config.chosen("localization_loss"):
+        case schema.WeightedL2LocalizationLoss():
+            return localization.l2
+        case schema.WeightedSmoothL1LocalizationLoss(delta=delta):
+            return partial(localization.smooth_l1, delta=delta)
+        case schema.L1LocalizationLoss():
+            return localization.l1
+        case schema.WeightedIOULocalizationLoss():
+            return localization.iou_loss
+        case schema.WeightedGIOULocalizationLoss():
+            return localization.giou_loss
+    raise HoldfastError(
+        "localization_loss chooses no loss.",
+        fix="Write localization_loss { weighted_smooth_l1 { } }",
+    )
+
+
+def compares_boxes(config: schema.LocalizationLoss) -> bool:
+    """Tell whether the box loss takes decoded boxes instead of codes."""
+    return config.which("localization_loss") in ("weighted_iou", "weighted_giou")
+
+
+def build_miner(config: schema.Loss) -> HardExampleMiner | None:
+    """Make the hard-example miner, if the config has one."""
+    if config.hard_example_miner is None:
+        return None
+    return HardExampleMiner(
+        **all_keywords(config.hard_example_miner),
+        classification_weight=config.classification_weight,
+        localization_weight=config.localization_weight,
+    )
