@@ -1,20 +1,51 @@
-"""Turn the config's blocks on anchors, matching, coding and post-processing into parts."""
+"""Turn a config's model into a detector."""
 
 from __future__ import annotations
 
 from functools import partial
 
+import keras
+
+from holdfast.config.input_sizes import InputShape, input_shape
 from holdfast.config.keywords import all_keywords
+from holdfast.config.legacy_names import Extractor, extractor, nearest_names
+from holdfast.config.network import detector_of
 from holdfast.config.schema import anchor_generator as anchor_schema
 from holdfast.config.schema import box_coder as coder_schema
 from holdfast.config.schema import calibration as calibration_schema
 from holdfast.config.schema import matcher as matcher_schema
+from holdfast.config.schema.anchor_generator import AnchorGenerator
+from holdfast.config.schema.box_predictor import BoxPredictor
+from holdfast.config.schema.image_resizer import ImageResizer
+from holdfast.config.schema.losses import ClassificationLoss, LocalizationLoss, Loss
+from holdfast.config.schema.model import DetectionModel
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.post_processing import BatchNonMaxSuppression, PostProcessing
+from holdfast.config.schema.ssd import Ssd, SsdFeatureExtractor
+from holdfast.data.build import build_resizer
 from holdfast.errors import HoldfastError
 from holdfast.geometry import anchors, coding, overlap
 from holdfast.geometry.matching import ArgmaxMatcher, Matcher
 from holdfast.geometry.one_to_one import BipartiteMatcher
+from holdfast.geometry.sampling import Sampler, balanced_sample
+from holdfast.geometry.targets import TargetAssigner
+from holdfast.losses.build import (
+    build_classification_loss,
+    build_localization_loss,
+    build_miner,
+    compares_boxes,
+)
+from holdfast.models.build import build_head, build_network
+from holdfast.models.detectors.single_stage import SingleStageDetector, SingleStageSettings
+from holdfast.models.detectors.single_stage_loss import SingleStageLoss
+from holdfast.models.legacy_names import LegacyNames
 from holdfast.models.post_processing import Suppression
+from holdfast.models.preprocessing import (
+    BY_DEVIATION,
+    MINUS_MEAN,
+    TO_UNIT_RANGE,
+    Preprocessing,
+)
 from holdfast.models.score_conversion import (
     Calibration,
     Conversion,
@@ -23,6 +54,185 @@ from holdfast.models.score_conversion import (
     Knots,
     ScoreConverter,
 )
+
+_PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16")
+
+
+def build_detector(
+    config: TrainEvalPipelineConfig | DetectionModel,
+    *,
+    precision: str = "float32",
+    freeze_batch_norm: bool = False,
+    sampler: Sampler | None = None,
+) -> SingleStageDetector:
+    """Build the detector that a config describes, with fresh weights.
+
+    freeze_batch_norm: batch norm keeps its moving statistics in training, whatever the config says.
+    sampler: chooses the anchors that are trained where the config samples them; default: random.
+    """
+    if precision not in _PRECISIONS:
+        raise HoldfastError(
+            f"There is no precision {precision!r}.", fix=f"Use one of {', '.join(_PRECISIONS)}."
+        )
+    model = config.model if isinstance(config, TrainEvalPipelineConfig) else config
+    detector = detector_of(model) if model is not None else None
+    if model is None or not isinstance(detector, Ssd):
+        raise HoldfastError(
+            "The config has no single-stage detector.", fix="Write model { ssd { … } }."
+        )
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        return _single_stage(model, detector, freeze_batch_norm, sampler)
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def _single_stage(
+    model: DetectionModel, config: Ssd, freeze: bool, sampler: Sampler | None
+) -> SingleStageDetector:
+    refuse_unsupported(config)
+    known = _known_extractor(config)
+    freeze = freeze or config.freeze_batchnorm
+    features = config.feature_extractor or SsdFeatureExtractor()
+    network = build_network(features, known, freeze)
+    anchor_generator = build_anchor_generator(config.anchor_generator or AnchorGenerator())
+    per_location = anchor_generator.anchors_per_location
+    if len(per_location) != len(network.neck.features):
+        raise HoldfastError(
+            f"The anchor generator lays anchors on {len(per_location)} feature maps, and the "
+            f"network has {len(network.neck.features)}.",
+            fix="Make num_layers, or min_level and max_level, of the two agree.",
+        )
+    head = build_head(
+        config.box_predictor or BoxPredictor(),
+        known,
+        freeze,
+        features=network.neck.features,
+        anchors_per_location=per_location,
+        num_class_slots=config.num_classes + config.add_background_class,
+    )
+    shape = input_shape(model) or InputShape(_UNLIMITED_SIDE, _UNLIMITED_SIDE, fixed=False)
+    settings = _settings(config, known, anchor_generator, shape, sampler)
+    detector = SingleStageDetector(network.backbone, network.neck, head, settings, name="detector")
+    detector(keras.KerasTensor((1, shape.height, shape.width, 3), "float32"))
+    return detector
+
+
+def _settings(
+    config: Ssd,
+    known: Extractor,
+    anchor_generator: anchors.AnchorGenerator,
+    shape: InputShape,
+    sampler: Sampler | None,
+) -> SingleStageSettings:
+    coder = build_coder(config.box_coder or coder_schema.BoxCoder())
+    post_processing = config.post_processing or PostProcessing()
+    return SingleStageSettings(
+        num_classes=config.num_classes,
+        preprocessing=_preprocessing(config, known),
+        anchor_generator=anchor_generator,
+        assigner=TargetAssigner(
+            similarity=build_similarity(
+                config.similarity_calculator or matcher_schema.RegionSimilarityCalculator()
+            ),
+            matcher=build_matcher(config.matcher or matcher_schema.Matcher()),
+            coder=coder,
+            negative_class_weight=config.negative_class_weight,
+        ),
+        loss=_loss(config, coder),
+        score_converter=build_score_converter(post_processing),
+        suppression=build_suppression(post_processing),
+        legacy=LegacyNames(backbone=known.backbone, neck=known.neck or "", head=_head_name(config)),
+        input_shape=(shape.height, shape.width),
+        pad_to_multiple=(config.feature_extractor or SsdFeatureExtractor()).pad_to_multiple,
+        uses_confidences=config.use_confidences_as_targets,
+        implicit_class_weight=config.implicit_example_weight,
+        sampler=_sampler(config, sampler),
+    )
+
+
+_UNLIMITED_SIDE = 320  # an input to build by, where the resizer sets no size
+_NORMALISATIONS = {"resnet": MINUS_MEAN, "efficientnet": BY_DEVIATION}
+
+
+def _preprocessing(config: Ssd, known: Extractor) -> Preprocessing:
+    resizer = config.image_resizer or ImageResizer()
+    family = known.backbone.rstrip("0123456789_bv").split("_")[0].rstrip("0123456789")
+    chosen = resizer.chosen("image_resizer_oneof")
+    color = getattr(chosen, "per_channel_pad_value", ()) or (0.0, 0.0, 0.0)
+    return Preprocessing(
+        resize=build_resizer(resizer),
+        normalisation=_NORMALISATIONS.get(family, TO_UNIT_RANGE),
+        padding=None if resizer.fixed_shape_resizer is not None else color,
+    )
+
+
+def _loss(config: Ssd, coder: coding.BoxCoder) -> SingleStageLoss:
+    loss = config.loss or Loss()
+    localization = loss.localization_loss or LocalizationLoss()
+    return SingleStageLoss(
+        classification=build_classification_loss(loss.classification_loss or ClassificationLoss()),
+        localization=build_localization_loss(localization),
+        compares_boxes=compares_boxes(localization),
+        coder=coder,
+        has_background_column=config.add_background_class,
+        background_as_zeros=config.encode_background_as_zeros or not config.add_background_class,
+        classification_weight=loss.classification_weight,
+        localization_weight=loss.localization_weight,
+        miner=build_miner(loss),
+        normalizes_by_matches=config.normalize_loss_by_num_matches,
+        normalizes_by_code_size=config.normalize_loc_loss_by_codesize,
+    )
+
+
+def _sampler(config: Ssd, given: Sampler | None) -> Sampler | None:
+    sampling = config.loss.random_example_sampler if config.loss else None
+    if sampling is None:
+        return None
+    return given or partial(
+        balanced_sample,
+        positive_fraction=sampling.positive_sample_fraction,
+        seed=keras.random.SeedGenerator(0),
+    )
+
+
+def _head_name(config: Ssd) -> str:
+    predictor = config.box_predictor
+    is_shared = predictor and predictor.weight_shared_convolutional_box_predictor is not None
+    return "weight_shared" if is_shared else "convolutional"
+
+
+def _known_extractor(config: Ssd) -> Extractor:
+    name = config.feature_extractor.type if config.feature_extractor else ""
+    known = extractor(name)
+    if known is None or known.architecture != "ssd":
+        similar = nearest_names(name, architecture="ssd")
+        raise HoldfastError(
+            f"There is no single-stage feature extractor {name!r}.",
+            fix=f"Did you mean {' or '.join(similar)}?" if similar else "See docs/models.md.",
+        )
+    if known.nearest is not None:
+        raise HoldfastError(f"Holdfast does not build {name}.", fix=f'Use type: "{known.nearest}".')
+    return known
+
+
+def refuse_unsupported(config: Ssd) -> None:
+    """Raise for settings that change the numbers and that no part here obeys."""
+    loss = config.loss or Loss()
+    features = config.feature_extractor or SsdFeatureExtractor()
+    for name, is_set in {
+        "mask_head_config": config.mask_head_config is not None,
+        "explicit_background_class": config.explicit_background_class,
+        "loss.equalization_loss": bool(loss.equalization_loss and loss.equalization_loss.weight),
+        "loss.expected_loss_weights": bool(loss.expected_loss_weights),
+        "feature_extractor.replace_preprocessor_with_placeholder": (
+            features.replace_preprocessor_with_placeholder
+        ),
+        "feature_extractor.use_hardswish": features.use_hardswish,
+    }.items():
+        if is_set:
+            raise HoldfastError(f"ssd.{name} is not supported.", fix="Remove it.")
 
 
 def build_anchor_generator(config: anchor_schema.AnchorGenerator) -> anchors.AnchorGenerator:

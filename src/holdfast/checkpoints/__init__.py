@@ -1,0 +1,1 @@
+"""Weights in and out: the OD API's checkpoints, Keras weight files and Holdfast's own."""

@@ -1,0 +1,1 @@
+"""Names: where the OD API's checkpoints keep each variable of a detector."""

@@ -1,0 +1,220 @@
+"""Inception V2: modules of parallel branches, with batch norm (arXiv:1502.03167)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import keras
+from keras import layers, ops
+from keras.initializers import TruncatedNormal
+
+from holdfast.geometry.tensor import Tensor
+from holdfast.models.backbones.backbone import Backbone, Endpoint
+from holdfast.models.backbones.channels import scaled
+from holdfast.models.backbones.registry import BACKBONES
+from holdfast.models.batch_norm import BatchNorm, BatchNormSettings
+from holdfast.models.convolution import Convolution, LayerSettings
+from holdfast.models.features import Feature
+
+
+class Step(NamedTuple):
+    """A layer of a branch. Its name says what it is, and ends in the size of its kernel."""
+
+    name: str
+    channels: int = 0  # of a convolution; a pool has none of its own
+    strides: int = 1
+    stddev: float | None = None  # of the initial kernel; None: the settings' initializer
+
+
+Branch = tuple[Step, ...]
+
+
+def mixed(
+    one: int, three: tuple[int, int], double: tuple[int, int], pooled: int, pool: str = "AvgPool"
+) -> tuple[Branch, ...]:
+    """Four branches: 1x1; 1x1 and 3x3; 1x1 and twice 3x3; pool and 1x1."""
+    return (
+        (Step("Conv2d_0a_1x1", one),),
+        (Step("Conv2d_0a_1x1", three[0], stddev=0.09), Step("Conv2d_0b_3x3", three[1])),
+        (
+            Step("Conv2d_0a_1x1", double[0], stddev=0.09),
+            Step("Conv2d_0b_3x3", double[1]),
+            Step("Conv2d_0c_3x3", double[1]),
+        ),
+        (Step(f"{pool}_0a_3x3"), Step("Conv2d_0b_1x1", pooled, stddev=0.1)),
+    )
+
+
+def halving(three: tuple[int, int], double: tuple[int, int]) -> tuple[Branch, ...]:
+    """Three branches of stride 2: 1x1 and 3x3; 1x1 and twice 3x3; pool."""
+    return (
+        (Step("Conv2d_0a_1x1", three[0], stddev=0.09), Step("Conv2d_1a_3x3", three[1], strides=2)),
+        (
+            Step("Conv2d_0a_1x1", double[0], stddev=0.09),
+            Step("Conv2d_0b_3x3", double[1]),
+            Step("Conv2d_1a_3x3", double[1], strides=2),
+        ),
+        (Step("MaxPool_1a_3x3", strides=2),),
+    )
+
+
+FIRST = Step("Conv2d_1a_7x7", 64, strides=2, stddev=1.0)
+STEM = [
+    Step("MaxPool_2a_3x3", strides=2),
+    Step("Conv2d_2b_1x1", 64, stddev=0.1),
+    Step("Conv2d_2c_3x3", 192),
+    Step("MaxPool_3a_3x3", strides=2),
+]
+MODULES = {
+    "Mixed_3b": mixed(64, (64, 64), (64, 96), 32),
+    "Mixed_3c": mixed(64, (64, 96), (64, 96), 64),
+    "Mixed_4a": halving((128, 160), (64, 96)),
+    "Mixed_4b": mixed(224, (64, 96), (96, 128), 128),
+    "Mixed_4c": mixed(192, (96, 128), (96, 128), 128),
+    "Mixed_4d": mixed(160, (128, 160), (128, 160), 96),
+    "Mixed_4e": mixed(96, (128, 192), (160, 192), 96),
+    "Mixed_5a": halving((128, 192), (192, 256)),
+    "Mixed_5b": mixed(352, (192, 320), (160, 224), 128),
+    "Mixed_5c": mixed(352, (192, 320), (192, 224), 128, pool="MaxPool"),
+}
+
+
+@BACKBONES.register("inception_v2")
+def inception_v2(
+    endpoints: Sequence[str],
+    *,
+    settings: LayerSettings | None = None,
+    depth_multiplier: float = 1.0,
+    min_depth: int = 16,
+    name: str = "backbone",
+) -> Backbone:
+    """Build Inception V2 with the endpoints Conv2d_1a_7x7, ..., Mixed_3b, ..., Mixed_5c."""
+    settings = settings or default_settings()
+    narrowed = partial(_narrowed, multiplier=depth_multiplier, minimum=min_depth)
+    blocks: list[layers.Layer] = [SeparableStem(narrowed(FIRST), settings=settings)]
+    stride, channels = FIRST.strides, narrowed(FIRST).channels
+    known = [Endpoint(FIRST.name, FIRST.name, Feature(stride, channels))]
+    for step in map(narrowed, STEM):
+        blocks.append(_layer(step, settings))
+        stride, channels = stride * step.strides, step.channels or channels
+        known.append(Endpoint(step.name, step.name, Feature(stride, channels)))
+    for module, branches in MODULES.items():
+        steps = [[narrowed(step) for step in branch] for branch in branches]
+        blocks.append(InceptionModule(steps, settings=settings, name=module))
+        stride *= steps[0][-1].strides
+        channels = sum(branch[-1].channels or channels for branch in steps)
+        known.append(Endpoint(module, module, Feature(stride, channels)))
+    return Backbone(blocks, known, endpoints, name=name)
+
+
+def default_settings() -> LayerSettings:
+    """Make the settings of the network as a classifier.
+
+    A detector of the OD API never has them: there the config must replace them.
+    """
+    return LayerSettings(
+        activation="relu",
+        batch_norm=BatchNormSettings(momentum=0.9997, epsilon=1e-3, scale=False),
+        kernel_initializer=keras.initializers.HeNormal(),
+        l2=4e-5,
+    )
+
+
+class InceptionModule(layers.Layer):
+    """Run the branches side by side and join their channels."""
+
+    def __init__(
+        self, branches: Sequence[Sequence[Step]], *, settings: LayerSettings, **keywords: Any
+    ) -> None:
+        super().__init__(**keywords)
+        self.branches = [
+            InceptionBranch(steps, settings=settings, name=f"Branch_{index}")
+            for index, steps in enumerate(branches)
+        ]
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        outputs = [branch(inputs, training=training) for branch in self.branches]
+        return ops.concatenate(outputs, axis=-1)
+
+
+class InceptionBranch(layers.Layer):
+    """Run the steps one after the other."""
+
+    def __init__(self, steps: Sequence[Step], *, settings: LayerSettings, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.steps = [_layer(step, settings) for step in steps]
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        outputs = inputs
+        for step in self.steps:
+            outputs = step(outputs, training=training)
+        return outputs
+
+
+class SeparableStem(layers.Layer):
+    """The first convolution: several depthwise kernels per colour, then 1x1, then as all others."""
+
+    def __init__(self, step: Step, *, settings: LayerSettings) -> None:
+        super().__init__(name=step.name)
+        settings = _with_initializer(settings, step)
+        of_depth = settings.regularizer() if settings.regularizes_depthwise else None
+        self.convolution = layers.SeparableConv2D(
+            step.channels,
+            7,
+            strides=step.strides,
+            padding="same",
+            # So that the three colours never get more depthwise than output channels.
+            depth_multiplier=min(step.channels // 3, 8),
+            use_bias=settings.batch_norm is None,
+            depthwise_initializer=settings.initializer(),
+            pointwise_initializer=settings.initializer(),
+            depthwise_regularizer=of_depth,
+            pointwise_regularizer=settings.regularizer(),
+            name="convolution",
+        )
+        self.batch_norm = None
+        if settings.batch_norm is not None:
+            self.batch_norm = BatchNorm(settings.batch_norm, name="batch_norm")
+        self.activation = keras.activations.get(settings.activation)
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        outputs = self.convolution(inputs)
+        if self.batch_norm is not None:
+            outputs = self.batch_norm(outputs, training=training)
+        return self.activation(outputs)
+
+
+def _layer(step: Step, settings: LayerSettings) -> layers.Layer:
+    kind, _, size = step.name.split("_")
+    kernel_size = int(size.partition("x")[0])
+    match kind:
+        case "MaxPool":
+            return layers.MaxPooling2D(kernel_size, step.strides, padding="same", name=step.name)
+        case "AvgPool":  # of what lies inside the image: the padding does not count
+            return layers.AveragePooling2D(
+                kernel_size, step.strides, padding="same", name=step.name
+            )
+        case _:
+            return Convolution(
+                step.channels,
+                kernel_size,
+                strides=step.strides,
+                settings=_with_initializer(settings, step),
+                use_bias=settings.batch_norm is None,
+                name=step.name,
+            )
+
+
+def _with_initializer(settings: LayerSettings, step: Step) -> LayerSettings:
+    if step.stddev is None:
+        return settings
+    return replace(settings, kernel_initializer=TruncatedNormal(stddev=step.stddev))
+
+
+def _narrowed(step: Step, *, multiplier: float, minimum: int) -> Step:
+    if not step.channels:
+        return step
+    return step._replace(channels=scaled(step.channels, multiplier, minimum))

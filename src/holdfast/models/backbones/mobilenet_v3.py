@@ -1,0 +1,138 @@
+"""MobileNet V3 large and small in the form for detection (arXiv:1905.02244)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from holdfast.models.backbones import mobile_settings
+from holdfast.models.backbones.backbone import Backbone
+from holdfast.models.backbones.channels import rounded
+from holdfast.models.backbones.inverted_residuals import Unit, inverted_residuals
+from holdfast.models.backbones.mobile_settings import with_own_normalisation
+from holdfast.models.backbones.registry import BACKBONES
+from holdfast.models.convolution import LayerSettings
+
+FIRST_CHANNELS = 16
+SQUEEZE = 4  # the squeezed channels are a fourth of the expanded ones
+
+
+class Row(NamedTuple):
+    """A row of Table 1 or 2 of the paper."""
+
+    kernel_size: int
+    expansion: float  # of the channels of the input
+    channels: int
+    is_gated: bool  # SE in the paper
+    activation: str  # NL in the paper
+    strides: int
+
+
+# The rows behind stride 16, and the convolution after them, have half of the paper's channels: so
+# does its detector (section 6.3).
+LARGE = [
+    Row(3, 1, 16, False, "relu", 1),
+    Row(3, 4, 24, False, "relu", 2),
+    Row(3, 3, 24, False, "relu", 1),
+    Row(5, 3, 40, True, "relu", 2),
+    Row(5, 3, 40, True, "relu", 1),
+    Row(5, 3, 40, True, "relu", 1),
+    Row(3, 6, 80, False, "hard_silu", 2),
+    Row(3, 2.5, 80, False, "hard_silu", 1),
+    Row(3, 184 / 80, 80, False, "hard_silu", 1),
+    Row(3, 184 / 80, 80, False, "hard_silu", 1),
+    Row(3, 6, 112, True, "hard_silu", 1),
+    Row(3, 6, 112, True, "hard_silu", 1),
+    Row(5, 6, 80, True, "hard_silu", 2),
+    Row(5, 6, 80, True, "hard_silu", 1),
+    Row(5, 6, 80, True, "hard_silu", 1),
+]
+LARGE_LAST_CHANNELS = 480
+SMALL = [
+    Row(3, 1, 16, True, "relu", 2),
+    Row(3, 72 / 16, 24, False, "relu", 2),
+    Row(3, 88 / 24, 24, False, "relu", 1),
+    Row(5, 4, 40, True, "hard_silu", 2),
+    Row(5, 6, 40, True, "hard_silu", 1),
+    Row(5, 6, 40, True, "hard_silu", 1),
+    Row(5, 3, 48, True, "hard_silu", 1),
+    Row(5, 3, 48, True, "hard_silu", 1),
+    Row(5, 6, 48, True, "hard_silu", 2),
+    Row(5, 6, 48, True, "hard_silu", 1),
+    Row(5, 6, 48, True, "hard_silu", 1),
+]
+SMALL_LAST_CHANNELS = 288
+
+
+@BACKBONES.register("mobilenet_v3_large")
+def mobilenet_v3_large(
+    endpoints: Sequence[str],
+    *,
+    settings: LayerSettings | None = None,
+    depth_multiplier: float = 1.0,
+    min_depth: int = 16,
+    name: str = "backbone",
+) -> Backbone:
+    """Build the large network with the endpoints layer_1 .. layer_17, layer_N/expansion_output."""
+    return _mobilenet_v3(
+        endpoints, LARGE, LARGE_LAST_CHANNELS, settings, depth_multiplier, min_depth, name
+    )
+
+
+@BACKBONES.register("mobilenet_v3_small")
+def mobilenet_v3_small(
+    endpoints: Sequence[str],
+    *,
+    settings: LayerSettings | None = None,
+    depth_multiplier: float = 1.0,
+    min_depth: int = 16,
+    name: str = "backbone",
+) -> Backbone:
+    """Build the small network with the endpoints layer_1 .. layer_13, layer_N/expansion_output."""
+    return _mobilenet_v3(
+        endpoints, SMALL, SMALL_LAST_CHANNELS, settings, depth_multiplier, min_depth, name
+    )
+
+
+def default_settings() -> LayerSettings:
+    """Make the settings that the OD API gives the network by itself; it is in the TF1 half only."""
+    return mobile_settings.default_settings(regularizes_depthwise=False)
+
+
+def _mobilenet_v3(
+    endpoints: Sequence[str],
+    rows: Sequence[Row],
+    last_channels: int,
+    settings: LayerSettings | None,
+    multiplier: float,
+    minimum: int,
+    name: str,
+) -> Backbone:
+    first = rounded(FIRST_CHANNELS * multiplier, minimum=minimum)
+    units: list[Unit] = []
+    for row in rows:
+        inputs = units[-1].channels if units else first
+        units.append(_unit(inputs, row, rounded(row.channels * multiplier, minimum=minimum)))
+    return inverted_residuals(
+        endpoints,
+        first_channels=first,
+        units=units,
+        last_channels=rounded(last_channels * multiplier, minimum=minimum),
+        settings=with_own_normalisation(settings or default_settings(), "hard_silu"),
+        padding="same",
+        name=name,
+    )
+
+
+def _unit(inputs: int, row: Row, outputs: int) -> Unit:
+    expanded = max(rounded(inputs * row.expansion), inputs)
+    return Unit(
+        channels=outputs,
+        expanded=expanded,
+        has_expansion=expanded > inputs,
+        is_residual=row.strides == 1 and inputs == outputs,
+        activation=row.activation,
+        kernel_size=row.kernel_size,
+        strides=row.strides,
+        squeezed=rounded(expanded / SQUEEZE) if row.is_gated else None,
+    )

@@ -1,0 +1,191 @@
+"""ResNet V1 (arXiv 1512.03385): 50, 101 and 152 layers of bottleneck units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import keras
+
+from holdfast.geometry.tensor import Tensor
+from holdfast.models.backbones.backbone import Backbone, Endpoint
+from holdfast.models.backbones.channels import scaled
+from holdfast.models.backbones.registry import BACKBONES
+from holdfast.models.batch_norm import BatchNormSettings
+from holdfast.models.convolution import Convolution, LayerSettings
+from holdfast.models.features import Feature
+
+Generation = Literal["tf1", "tf2"]  # which half of the OD API
+
+# Depth of the network -> units in each of its four blocks.
+UNITS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+
+
+def resnet_v1(
+    endpoints: Sequence[str],
+    *,
+    depth: int = 50,
+    settings: LayerSettings | None = None,
+    depth_multiplier: float = 1.0,
+    min_depth: int = 8,
+    generation: Generation = "tf2",
+    name: str = "backbone",
+) -> Backbone:
+    """Make the network; its endpoints are block1 to block4, of stride 4, 8, 16 and 32.
+
+    generation: the OD API's halves differ in what `settings` reach and in what depth_multiplier and
+    min_depth do. tf2: the activation also ends each unit, and every convolution is multiplied.
+    tf1: units end in ReLU, batch norm keeps the network's own epsilon, momentum and scale, and only
+    the inner width of units is multiplied.
+    """
+    settings = settings or default_settings(generation)
+    if generation == "tf1":
+        settings = replace(settings, batch_norm=_own_batch_norm(settings.batch_norm))
+    widths = _Widths(depth_multiplier=depth_multiplier, minimum=min_depth, generation=generation)
+    stem = Convolution(
+        widths.stem,
+        7,
+        settings=settings,
+        strides=2,
+        padding="explicit",
+        use_bias=_use_bias(settings, generation),
+        name="conv1",
+    )
+    pool = keras.layers.MaxPooling2D(3, strides=2, padding="same", name="pool1")
+    units = list(_units(UNITS[depth], widths, settings))
+    known = [
+        Endpoint(
+            f"block{block}",
+            f"block{block}_unit_{count}",
+            Feature(stride=2 ** (block + 1), channels=widths.outer(block)),
+        )
+        for block, count in enumerate(UNITS[depth], start=1)
+    ]
+    return Backbone([stem, pool, *units], known, endpoints, name=name)
+
+
+for _depth in UNITS:
+    BACKBONES.register(f"resnet{_depth}_v1")(partial(resnet_v1, depth=_depth))
+
+
+def default_settings(generation: Generation = "tf2") -> LayerSettings:
+    """Give what the convolutions share unless a config overrides it."""
+    is_tf1 = generation == "tf1"
+    return LayerSettings(
+        activation="relu",
+        batch_norm=_own_batch_norm(BatchNormSettings()),
+        kernel_initializer=keras.initializers.VarianceScaling(
+            scale=2.0 if is_tf1 else 1.0, mode="fan_in"
+        ),
+        # Both say 0.0001, but only TF1 halves the sum of squares.
+        l2=0.0001 if is_tf1 else 0.0002,
+    )
+
+
+class Bottleneck(keras.layers.Layer):
+    """Add to the input what a 1x1, a 3x3 and a 1x1 convolution make of it.
+
+    A stride is taken by the first convolution. The OD API's TF1 networks drop every other cell
+    between blocks instead, which leaves the same cells.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        channels: int,
+        *,
+        settings: LayerSettings,
+        strides: int = 1,
+        has_projection: bool = False,
+        output_activation: str | None = "relu",
+        use_bias: bool = False,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(**keywords)
+        make = partial(Convolution, settings=settings, use_bias=use_bias)
+        self.conv1 = make(width, 1, strides=strides, name="conv1")
+        self.conv2 = make(width, 3, name="conv2")
+        self.conv3 = make(channels, 1, has_activation=False, name="conv3")
+        self.shortcut = None
+        if has_projection:
+            self.shortcut = make(
+                channels, 1, strides=strides, has_activation=False, name="shortcut"
+            )
+        self.strides = strides
+        self.activation = keras.activations.get(output_activation)
+
+    @property
+    def keras_order(self) -> list[keras.layers.Layer]:
+        """The order of TF2 checkpoints, which is by distance from the network's output."""
+        if self.shortcut is None:
+            return [self.conv1, self.conv2, self.conv3]
+        last = (self.shortcut, self.conv3)
+        norms = (layer.batch_norm for layer in last if layer.batch_norm is not None)
+        return [self.conv1, self.conv2, *(layer.convolution for layer in last), *norms]
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        residual = self.conv1(inputs, training=training)
+        residual = self.conv2(residual, training=training)
+        residual = self.conv3(residual, training=training)
+        return self.activation(self._carried(inputs, training) + residual)
+
+    def _carried(self, inputs: Tensor, training: bool) -> Tensor:
+        if self.shortcut is not None:
+            return self.shortcut(inputs, training=training)
+        return inputs[:, :: self.strides, :: self.strides] if self.strides > 1 else inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Widths:
+    """How many channels the convolutions have."""
+
+    depth_multiplier: float
+    minimum: int
+    generation: Generation
+
+    @property
+    def stem(self) -> int:
+        return 64 if self.generation == "tf1" else self._scaled(64)
+
+    def inner(self, block: int) -> int:
+        return self._scaled(32 * 2**block)
+
+    def outer(self, block: int) -> int:
+        if self.generation == "tf1":
+            return 4 * self.inner(block)
+        return self._scaled(4 * 32 * 2**block)
+
+    def _scaled(self, channels: int) -> int:
+        return scaled(channels, self.depth_multiplier, self.minimum)
+
+
+def _units(
+    counts: Sequence[int], widths: _Widths, settings: LayerSettings
+) -> Iterator[keras.layers.Layer]:
+    is_tf1 = widths.generation == "tf1"
+    before = widths.stem
+    for block, count in enumerate(counts, start=1):
+        channels = widths.outer(block)
+        for unit in range(1, count + 1):
+            is_first = unit == 1
+            yield Bottleneck(
+                widths.inner(block),
+                channels,
+                settings=settings,
+                strides=2 if is_first and block > 1 else 1,
+                has_projection=before != channels if is_tf1 else is_first,
+                output_activation="relu" if is_tf1 else settings.activation,
+                use_bias=_use_bias(settings, widths.generation),
+                name=f"block{block}_unit_{unit}",
+            )
+            before = channels
+
+
+def _use_bias(settings: LayerSettings, generation: Generation) -> bool:
+    return generation == "tf1" and settings.batch_norm is None
+
+
+def _own_batch_norm(settings: BatchNormSettings | None) -> BatchNormSettings | None:
+    return settings and replace(settings, momentum=0.997, epsilon=1e-5, scale=True)
