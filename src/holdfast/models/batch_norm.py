@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import keras
@@ -64,3 +64,10 @@ class BatchNorm(keras.layers.Layer):
 
     def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return input_shape
+
+
+def freeze(layer: keras.layers.Layer) -> None:
+    """Make every batch norm inside a layer keep its moving statistics in training."""
+    for part in layer._flatten_layers():  # Keras has no public way to all layers inside
+        if isinstance(part, BatchNorm):
+            part.settings = replace(part.settings, is_frozen=True)

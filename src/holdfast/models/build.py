@@ -68,12 +68,12 @@ class Network:
     neck: keras.layers.Layer
 
 
-def build_network(config: SsdFeatureExtractor, known: Extractor, freeze: bool) -> Network:
+def build_network(config: SsdFeatureExtractor, known: Extractor) -> Network:
     """Make the network under a single-stage detector.
 
-    known: what the config's `type` stands for. freeze: batch norm keeps its moving statistics.
+    known: what the config's `type` stands for.
     """
-    settings = build_layer_settings(config.conv_hyperparams, freeze)
+    settings = build_layer_settings(config.conv_hyperparams)
     match known.neck:
         case "ssd_layers":
             return _ssd_network(config, known, settings)
@@ -170,7 +170,7 @@ def _backbone_keywords(
     }
     if known.backbone.startswith(("mobilenet_v1", "mobilenet_v2", "resnet")):
         keywords["generation"] = known.generation
-    if known.backbone.startswith("mobilenet"):
+    if known.backbone.startswith(("mobilenet_v1", "mobilenet_v2")):
         keywords["explicit_padding"] = config.use_explicit_padding
     if config.override_base_feature_extractor_hyperparams or known.backbone == "inception_v2":
         keywords["settings"] = settings
@@ -184,7 +184,6 @@ def _scaled(depth: int, config: SsdFeatureExtractor) -> int:
 def build_head(
     config: predictors.BoxPredictor,
     known: Extractor,
-    freeze: bool,
     *,
     features: Sequence[Feature],
     anchors_per_location: Sequence[int],
@@ -202,7 +201,7 @@ def build_head(
         case predictors.ConvolutionalBoxPredictor() as chosen:
             return ConvolutionalHead(
                 **shape,
-                **_predictor_keywords(chosen, freeze),
+                **_predictor_keywords(chosen),
                 min_depth=chosen.min_depth,
                 max_depth=chosen.max_depth,
                 apply_sigmoid_to_scores=chosen.apply_sigmoid_to_scores,
@@ -211,7 +210,7 @@ def build_head(
         case predictors.WeightSharedConvolutionalBoxPredictor() as chosen:
             return WeightSharedHead(
                 **shape,
-                **_predictor_keywords(chosen, freeze),
+                **_predictor_keywords(chosen),
                 depth=chosen.depth,
                 share_prediction_tower=chosen.share_prediction_tower,
                 plain_pointwise=is_keras and not chosen.apply_conv_hyperparams_pointwise,
@@ -225,11 +224,10 @@ def build_head(
 
 def _predictor_keywords(
     chosen: predictors.ConvolutionalBoxPredictor | predictors.WeightSharedConvolutionalBoxPredictor,
-    freeze: bool,
 ) -> dict[str, Any]:
     clip = chosen.box_encodings_clip_range
     return {
-        "settings": build_layer_settings(chosen.conv_hyperparams, freeze),
+        "settings": build_layer_settings(chosen.conv_hyperparams),
         "code_size": chosen.box_code_size,
         "kernel_size": chosen.kernel_size,
         "num_layers_before_predictor": chosen.num_layers_before_predictor,
@@ -240,13 +238,13 @@ def _predictor_keywords(
     }
 
 
-def build_layer_settings(config: schema.Hyperparams | None, freeze: bool) -> LayerSettings:
-    """Make what convolutions share; freeze: batch norm keeps its moving statistics."""
+def build_layer_settings(config: schema.Hyperparams | None) -> LayerSettings:
+    """Make what convolutions share."""
     config = config or schema.Hyperparams()
     l1, l2 = _penalties(config.regularizer)
     return LayerSettings(
         activation=_ACTIVATIONS[config.activation],
-        batch_norm=_batch_norm(config, freeze),
+        batch_norm=_batch_norm(config),
         kernel_initializer=_initializer(config.initializer),
         l1=l1,
         l2=l2,
@@ -262,7 +260,7 @@ _ACTIVATIONS = {
 }
 
 
-def _batch_norm(config: schema.Hyperparams, freeze: bool) -> BatchNormSettings | None:
+def _batch_norm(config: schema.Hyperparams) -> BatchNormSettings | None:
     match config.chosen("normalizer_oneof"):
         case schema.BatchNorm() as chosen:
             return BatchNormSettings(
@@ -270,7 +268,7 @@ def _batch_norm(config: schema.Hyperparams, freeze: bool) -> BatchNormSettings |
                 epsilon=chosen.epsilon,
                 center=chosen.center,
                 scale=chosen.scale,
-                is_frozen=freeze or not chosen.train,
+                is_frozen=not chosen.train,
             )
         case schema.GroupNorm():
             raise HoldfastError(

@@ -16,7 +16,9 @@ from holdfast.models.backbones.backbone import Backbone, Endpoint
 from holdfast.models.backbones.channels import rounded
 from holdfast.models.backbones.registry import BACKBONES
 from holdfast.models.batch_norm import BatchNormSettings
+from holdfast.models.block import Block
 from holdfast.models.convolution import Convolution, LayerSettings
+from holdfast.models.dropout import Dropout
 from holdfast.models.features import Feature
 
 
@@ -65,8 +67,9 @@ def efficientnet(
         for plan in plans
         if plan.name == block
     ]
-    blocks = [_block(plan, settings) for plan in plans]
-    return EfficientNet([stem, *blocks, *_top(scale, settings)], known, endpoints, name=name)
+    blocks = [InvertedResidual(plan, settings=settings, name=plan.name) for plan in plans]
+    classifier = Classifier(scale, settings=settings, name="classifier")
+    return EfficientNet([stem, *blocks, classifier], known, endpoints, name=name)
 
 
 for _version in SCALES:
@@ -102,12 +105,13 @@ class EfficientNet(Backbone):
         self.idle_blocks = list(blocks[len(self.blocks) :])
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        current = keras.KerasTensor(input_shape, dtype=self.compute_dtype)
-        for block in [*self.blocks, *self.idle_blocks]:
+        channels = max(self.features).channels
+        current = keras.KerasTensor((None, None, None, channels), dtype=self.compute_dtype)
+        for block in self.idle_blocks:
             current = block(current)
 
 
-class InvertedResidual(keras.layers.Layer):
+class InvertedResidual(Block):
     """Widen, convolve each channel, weigh channels, narrow; add the input if shapes allow.
 
     In training the sum forgets its new part for whole images, at drop_rate (arXiv 1603.09382).
@@ -126,9 +130,7 @@ class InvertedResidual(keras.layers.Layer):
         )
         self.project = make(plan.channels, 1, has_activation=False, name="project")
         self.has_shortcut = plan.strides == 1 and plan.channels_before == plan.channels
-        self.drop_connect = keras.layers.Dropout(
-            plan.drop_rate, noise_shape=(None, 1, 1, 1), name="drop_connect"
-        )
+        self.drop_connect = DropConnect(plan.drop_rate, name="drop_connect")
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         outputs = inputs
@@ -142,7 +144,7 @@ class InvertedResidual(keras.layers.Layer):
         return inputs + self.drop_connect(outputs, training=training)
 
 
-class SqueezeExcite(keras.layers.Layer):
+class SqueezeExcite(Block):
     """Weigh each channel by what is in the whole image (arXiv 1709.01507)."""
 
     def __init__(
@@ -155,6 +157,32 @@ class SqueezeExcite(keras.layers.Layer):
     def call(self, inputs: Tensor) -> Tensor:
         mean = ops.mean(inputs, axis=(1, 2), keepdims=True)  # (B, 1, 1, C)
         return inputs * self.expand(self.reduce(mean))
+
+
+class DropConnect(Dropout):
+    """Zero all features of some images, and scale up the others to keep the mean."""
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        if not training:
+            return inputs
+        return keras.random.dropout(inputs, self.rate, noise_shape=(None, 1, 1, 1), seed=self.seed)
+
+
+class Classifier(Block):
+    """Tell the classes of ImageNet."""
+
+    def __init__(self, scale: Scale, *, settings: LayerSettings, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.top = Convolution(rounded(1280 * scale.width), 1, settings=settings, name="top")
+        self.logits = keras.layers.Dense(
+            1000,
+            kernel_regularizer=settings.regularizer(),
+            bias_regularizer=settings.regularizer(),
+            name="logits",
+        )
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        return self.logits(ops.mean(self.top(inputs, training=training), axis=(1, 2)))
 
 
 class BlockPlan(NamedTuple):
@@ -223,21 +251,6 @@ def _obeyed(settings: LayerSettings) -> LayerSettings:
         own,
         l2=settings.l2 or 2 * settings.l1,
         batch_norm=own.batch_norm and replace(own.batch_norm, is_frozen=is_frozen),
-    )
-
-
-def _block(plan: BlockPlan, settings: LayerSettings) -> InvertedResidual:
-    return InvertedResidual(plan, settings=settings, name=plan.name)
-
-
-def _top(scale: Scale, settings: LayerSettings) -> Iterator[keras.layers.Layer]:
-    # The pooling between the two has no weights, and nothing here is ever run.
-    yield Convolution(rounded(1280 * scale.width), 1, settings=settings, use_bias=False, name="top")
-    yield keras.layers.Dense(
-        1000,
-        kernel_regularizer=settings.regularizer(),
-        bias_regularizer=settings.regularizer(),
-        name="logits",
     )
 
 

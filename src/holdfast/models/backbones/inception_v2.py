@@ -16,6 +16,7 @@ from holdfast.models.backbones.backbone import Backbone, Endpoint
 from holdfast.models.backbones.channels import scaled
 from holdfast.models.backbones.registry import BACKBONES
 from holdfast.models.batch_norm import BatchNorm, BatchNormSettings
+from holdfast.models.block import Block
 from holdfast.models.convolution import Convolution, LayerSettings
 from holdfast.models.features import Feature
 
@@ -123,7 +124,7 @@ def default_settings() -> LayerSettings:
     )
 
 
-class InceptionModule(layers.Layer):
+class InceptionModule(Block):
     """Run the branches side by side and join their channels."""
 
     def __init__(
@@ -140,7 +141,7 @@ class InceptionModule(layers.Layer):
         return ops.concatenate(outputs, axis=-1)
 
 
-class InceptionBranch(layers.Layer):
+class InceptionBranch(Block):
     """Run the steps one after the other."""
 
     def __init__(self, steps: Sequence[Step], *, settings: LayerSettings, **keywords: Any) -> None:
@@ -154,7 +155,7 @@ class InceptionBranch(layers.Layer):
         return outputs
 
 
-class SeparableStem(layers.Layer):
+class SeparableStem(Block):
     """The first convolution: several depthwise kernels per colour, then 1x1, then as all others."""
 
     def __init__(self, step: Step, *, settings: LayerSettings) -> None:

@@ -12,6 +12,7 @@ import keras
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone, Endpoint
 from holdfast.models.backbones.squeeze_excitation import SqueezeExcitation
+from holdfast.models.block import Block
 from holdfast.models.convolution import Convolution, LayerSettings, Padding
 from holdfast.models.features import Feature
 
@@ -79,7 +80,7 @@ def inverted_residuals(
     return Backbone(blocks, known, endpoints, name=name)
 
 
-class InvertedResidual(keras.layers.Layer):
+class InvertedResidual(Block):
     """Expand by 1x1, filter each channel, gate the channels, project by 1x1, add the input.
 
     Returns its output, or (output, expanded activation) if `returns_expansion`.

@@ -13,6 +13,7 @@ from holdfast.models.backbones.backbone import Backbone, Endpoint
 from holdfast.models.backbones.channels import scaled
 from holdfast.models.backbones.generation import Generation
 from holdfast.models.backbones.registry import BACKBONES
+from holdfast.models.block import Block
 from holdfast.models.convolution import Convolution, LayerSettings, Padding
 from holdfast.models.features import Feature
 
@@ -79,7 +80,7 @@ def default_settings() -> LayerSettings:
     return mobile_settings.default_settings()
 
 
-class DepthwisePointwise(keras.layers.Layer):
+class DepthwisePointwise(Block):
     """Filter each channel by 3x3, then mix the channels; both with normalisation and activation."""
 
     def __init__(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
+from holdfast.errors import HoldfastError
 from holdfast.models.backbones import mobile_settings
 from holdfast.models.backbones.backbone import Backbone
 from holdfast.models.backbones.channels import rounded
@@ -47,7 +49,6 @@ LARGE = [
     Row(5, 6, 80, True, "hard_silu", 1),
     Row(5, 6, 80, True, "hard_silu", 1),
 ]
-LARGE_LAST_CHANNELS = 480
 SMALL = [
     Row(3, 1, 16, True, "relu", 2),
     Row(3, 72 / 16, 24, False, "relu", 2),
@@ -61,37 +62,56 @@ SMALL = [
     Row(5, 6, 48, True, "hard_silu", 1),
     Row(5, 6, 48, True, "hard_silu", 1),
 ]
-SMALL_LAST_CHANNELS = 288
 
 
-@BACKBONES.register("mobilenet_v3_large")
-def mobilenet_v3_large(
+class Version(NamedTuple):
+    """The part of the network between the first convolution and the classifier."""
+
+    rows: list[Row]
+    last_channels: int
+
+
+VERSIONS = {"large": Version(LARGE, 480), "small": Version(SMALL, 288)}
+
+
+def mobilenet_v3(
     endpoints: Sequence[str],
     *,
+    version: str = "large",
     settings: LayerSettings | None = None,
     depth_multiplier: float = 1.0,
     min_depth: int = 16,
+    explicit_padding: bool = False,
     name: str = "backbone",
 ) -> Backbone:
-    """Build the large network with the endpoints layer_1 .. layer_17, layer_N/expansion_output."""
-    return _mobilenet_v3(
-        endpoints, LARGE, LARGE_LAST_CHANNELS, settings, depth_multiplier, min_depth, name
+    """Build the network with the endpoints layer_1 .. layer_17 and layer_N/expansion_output.
+
+    version: "large" or "small", which ends with layer_13. explicit_padding is refused.
+    """
+    if explicit_padding:
+        raise HoldfastError(
+            "MobileNet V3 has no explicit padding: in the OD API its feature maps grew with it.",
+            fix="Remove use_explicit_padding.",
+        )
+    rows, last_channels = VERSIONS[version]
+    width = partial(_width, multiplier=depth_multiplier, minimum=min_depth)
+    units: list[Unit] = []
+    for row in rows:
+        inputs = units[-1].channels if units else width(FIRST_CHANNELS)
+        units.append(_unit(inputs, row, width(row.channels)))
+    return inverted_residuals(
+        endpoints,
+        first_channels=width(FIRST_CHANNELS),
+        units=units,
+        last_channels=width(last_channels),
+        settings=with_own_normalisation(settings or default_settings(), "hard_silu"),
+        padding="same",
+        name=name,
     )
 
 
-@BACKBONES.register("mobilenet_v3_small")
-def mobilenet_v3_small(
-    endpoints: Sequence[str],
-    *,
-    settings: LayerSettings | None = None,
-    depth_multiplier: float = 1.0,
-    min_depth: int = 16,
-    name: str = "backbone",
-) -> Backbone:
-    """Build the small network with the endpoints layer_1 .. layer_13, layer_N/expansion_output."""
-    return _mobilenet_v3(
-        endpoints, SMALL, SMALL_LAST_CHANNELS, settings, depth_multiplier, min_depth, name
-    )
+for _version in VERSIONS:
+    BACKBONES.register(f"mobilenet_v3_{_version}")(partial(mobilenet_v3, version=_version))
 
 
 def default_settings() -> LayerSettings:
@@ -99,29 +119,8 @@ def default_settings() -> LayerSettings:
     return mobile_settings.default_settings(regularizes_depthwise=False)
 
 
-def _mobilenet_v3(
-    endpoints: Sequence[str],
-    rows: Sequence[Row],
-    last_channels: int,
-    settings: LayerSettings | None,
-    multiplier: float,
-    minimum: int,
-    name: str,
-) -> Backbone:
-    first = rounded(FIRST_CHANNELS * multiplier, minimum=minimum)
-    units: list[Unit] = []
-    for row in rows:
-        inputs = units[-1].channels if units else first
-        units.append(_unit(inputs, row, rounded(row.channels * multiplier, minimum=minimum)))
-    return inverted_residuals(
-        endpoints,
-        first_channels=first,
-        units=units,
-        last_channels=rounded(last_channels * multiplier, minimum=minimum),
-        settings=with_own_normalisation(settings or default_settings(), "hard_silu"),
-        padding="same",
-        name=name,
-    )
+def _width(channels: int, *, multiplier: float, minimum: int) -> int:
+    return rounded(channels * multiplier, minimum=minimum)
 
 
 def _unit(inputs: int, row: Row, outputs: int) -> Unit:

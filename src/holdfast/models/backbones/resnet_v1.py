@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import keras
 
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone, Endpoint
 from holdfast.models.backbones.channels import scaled
+from holdfast.models.backbones.generation import Generation
 from holdfast.models.backbones.registry import BACKBONES
 from holdfast.models.batch_norm import BatchNormSettings
+from holdfast.models.block import Block
 from holdfast.models.convolution import Convolution, LayerSettings
 from holdfast.models.features import Feature
-
-Generation = Literal["tf1", "tf2"]  # which half of the OD API
 
 # Depth of the network -> units in each of its four blocks.
 UNITS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
@@ -84,7 +84,7 @@ def default_settings(generation: Generation = "tf2") -> LayerSettings:
     )
 
 
-class Bottleneck(keras.layers.Layer):
+class Bottleneck(Block):
     """Add to the input what a 1x1, a 3x3 and a 1x1 convolution make of it.
 
     A stride is taken by the first convolution. The OD API's TF1 networks drop every other cell

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from keras import layers, ops
+from keras import ops
 
 from holdfast.geometry.tensor import Tensor
+from holdfast.models.block import Block
 from holdfast.models.convolution import Convolution, LayerSettings
 
 
-class SqueezeExcitation(layers.Layer):
+class SqueezeExcitation(Block):
     """Multiply each channel of (B, H, W, C) by a gate in 0..1, as MobileNet V3 does."""
 
     def __init__(

@@ -35,6 +35,7 @@ from holdfast.losses.build import (
     build_miner,
     compares_boxes,
 )
+from holdfast.models.batch_norm import freeze as freeze_batch_norms
 from holdfast.models.build import build_head, build_network
 from holdfast.models.detectors.single_stage import SingleStageDetector, SingleStageSettings
 from holdfast.models.detectors.single_stage_loss import SingleStageLoss
@@ -93,9 +94,7 @@ def _single_stage(
 ) -> SingleStageDetector:
     refuse_unsupported(config)
     known = _known_extractor(config)
-    freeze = freeze or config.freeze_batchnorm
-    features = config.feature_extractor or SsdFeatureExtractor()
-    network = build_network(features, known, freeze)
+    network = build_network(config.feature_extractor or SsdFeatureExtractor(), known)
     anchor_generator = build_anchor_generator(config.anchor_generator or AnchorGenerator())
     per_location = anchor_generator.anchors_per_location
     if len(per_location) != len(network.neck.features):
@@ -107,7 +106,6 @@ def _single_stage(
     head = build_head(
         config.box_predictor or BoxPredictor(),
         known,
-        freeze,
         features=network.neck.features,
         anchors_per_location=per_location,
         num_class_slots=config.num_classes + config.add_background_class,
@@ -115,6 +113,8 @@ def _single_stage(
     shape = input_shape(model) or InputShape(_UNLIMITED_SIDE, _UNLIMITED_SIDE, fixed=False)
     settings = _settings(config, known, anchor_generator, shape, sampler)
     detector = SingleStageDetector(network.backbone, network.neck, head, settings, name="detector")
+    if freeze or config.freeze_batchnorm:
+        freeze_batch_norms(detector)
     detector(keras.KerasTensor((1, shape.height, shape.width, 3), "float32"))
     return detector
 
