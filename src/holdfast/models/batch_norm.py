@@ -30,19 +30,22 @@ class BatchNorm(keras.layers.Layer):
     """
 
     def __init__(self, settings: BatchNormSettings, **keywords: Any) -> None:
-        # Without autocast the statistics stay float32 under mixed precision: the kernel wants it.
+        # Statistics stay float32 under mixed precision: the kernel wants it.
         super().__init__(autocast=False, **keywords)
         self.settings = settings
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        shape = (input_shape[-1],)
         settings = self.settings
-        self.gamma = self.add_weight(shape, "ones", name="gamma") if settings.scale else None
-        self.beta = self.add_weight(shape, "zeros", name="beta") if settings.center else None
-        self.moving_mean = self.add_weight(shape, "zeros", trainable=False, name="moving_mean")
-        self.moving_variance = self.add_weight(
-            shape, "ones", trainable=False, name="moving_variance"
-        )
+
+        def statistic(name: str, start: str, trainable: bool) -> keras.Variable:
+            return self.add_weight(
+                (input_shape[-1],), start, trainable=trainable, autocast=False, name=name
+            )
+
+        self.gamma = statistic("gamma", "ones", True) if settings.scale else None
+        self.beta = statistic("beta", "zeros", True) if settings.center else None
+        self.moving_mean = statistic("moving_mean", "zeros", False)
+        self.moving_variance = statistic("moving_variance", "ones", False)
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         mean, variance = self.moving_mean.value, self.moving_variance.value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import keras
@@ -170,7 +170,7 @@ def _backbone_keywords(
     }
     if known.backbone.startswith(("mobilenet_v1", "mobilenet_v2", "resnet")):
         keywords["generation"] = known.generation
-    if known.backbone.startswith(("mobilenet_v1", "mobilenet_v2")):
+    if known.backbone.startswith("mobilenet"):
         keywords["explicit_padding"] = config.use_explicit_padding
     if config.override_base_feature_extractor_hyperparams or known.backbone == "inception_v2":
         keywords["settings"] = settings
@@ -208,9 +208,12 @@ def build_head(
                 plain_depthwise=is_keras,
             )
         case predictors.WeightSharedConvolutionalBoxPredictor() as chosen:
+            keywords = _predictor_keywords(chosen)
+            if not is_keras:  # the TF1 half's tower has this activation, whatever the config says
+                keywords["settings"] = replace(keywords["settings"], activation="relu6")
             return WeightSharedHead(
                 **shape,
-                **_predictor_keywords(chosen),
+                **keywords,
                 depth=chosen.depth,
                 share_prediction_tower=chosen.share_prediction_tower,
                 plain_pointwise=is_keras and not chosen.apply_conv_hyperparams_pointwise,

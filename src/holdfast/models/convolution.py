@@ -9,8 +9,9 @@ import keras
 
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.batch_norm import BatchNorm, BatchNormSettings
+from holdfast.models.block import Block
 
-Kind = Literal["full", "depthwise", "separable"]
+Kind = Literal["full", "depthwise"]
 Padding = Literal["same", "explicit", "valid"]
 
 
@@ -44,12 +45,12 @@ class LayerSettings:
         return self.kernel_initializer.clone()
 
 
-class Convolution(keras.layers.Layer):
+class Convolution(Block):
     """Convolve, normalise, activate.
 
-    kind: "full"; "depthwise" (filters are the input's channels, `filters` is None); "separable"
-    (depthwise then pointwise with nothing between). padding: "same" as TensorFlow, which pads
-    depending on the input's size; "explicit" the same on both sides, whatever the size; "valid".
+    kind: "full", or "depthwise" (filters are the input's channels, `filters` is None). padding:
+    "same" as TensorFlow, which pads depending on the input's size; "explicit" the same on both
+    sides, whatever the size; "valid".
     """
 
     def __init__(
@@ -122,16 +123,6 @@ def _convolution_layer(
             return keras.layers.DepthwiseConv2D(
                 depthwise_initializer=settings.initializer(),
                 depthwise_regularizer=of_depth,
-                name="convolution",
-                **keywords,
-            )
-        case "separable":
-            return keras.layers.SeparableConv2D(
-                filters,
-                depthwise_initializer=settings.initializer(),
-                pointwise_initializer=settings.initializer(),
-                depthwise_regularizer=of_depth,
-                pointwise_regularizer=settings.regularizer(),
                 name="convolution",
                 **keywords,
             )

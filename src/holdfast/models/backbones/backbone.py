@@ -9,6 +9,7 @@ import keras
 
 from holdfast.errors import HoldfastError, nearest
 from holdfast.geometry.tensor import Tensor
+from holdfast.models.block import Block
 from holdfast.models.features import Feature
 
 
@@ -21,7 +22,7 @@ class Endpoint(NamedTuple):
     is_inner: bool = False  # what the block returns second: its inner, expanded activation
 
 
-class Backbone(keras.layers.Layer):
+class Backbone(Block):
     """Run blocks one after the other and return the features at the chosen endpoints, in order.
 
     A block is a layer `block(inputs, training=...)` that returns its output, or (output, inner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import keras
@@ -15,7 +16,10 @@ from holdfast.config.schema import box_coder as coder_schema
 from holdfast.config.schema import calibration as calibration_schema
 from holdfast.config.schema import matcher as matcher_schema
 from holdfast.config.schema.anchor_generator import AnchorGenerator
-from holdfast.config.schema.box_predictor import BoxPredictor
+from holdfast.config.schema.box_predictor import (
+    BoxPredictor,
+    WeightSharedConvolutionalBoxPredictor,
+)
 from holdfast.config.schema.image_resizer import ImageResizer
 from holdfast.config.schema.losses import ClassificationLoss, LocalizationLoss, Loss
 from holdfast.config.schema.model import DetectionModel
@@ -141,7 +145,7 @@ def _settings(
             negative_class_weight=config.negative_class_weight,
         ),
         loss=_loss(config, coder),
-        score_converter=build_score_converter(post_processing),
+        score_converter=_score_converter(config, post_processing),
         suppression=build_suppression(post_processing),
         legacy=LegacyNames(backbone=known.backbone, neck=known.neck or "", head=_head_name(config)),
         input_shape=(shape.height, shape.width),
@@ -195,6 +199,23 @@ def _sampler(config: Ssd, given: Sampler | None) -> Sampler | None:
         positive_fraction=sampling.positive_sample_fraction,
         seed=keras.random.SeedGenerator(0),
     )
+
+
+def _score_converter(config: Ssd, post_processing: PostProcessing) -> ScoreConverter:
+    """Make the conversion; a weight-shared predictor can have one too, but not a second."""
+    converter = build_score_converter(post_processing)
+    predictor = config.box_predictor and config.box_predictor.chosen("box_predictor_oneof")
+    converts = isinstance(predictor, WeightSharedConvolutionalBoxPredictor) and bool(
+        predictor.score_converter
+    )
+    if not converts:
+        return converter
+    if converter.conversion != "IDENTITY":
+        raise HoldfastError(
+            "Both the box predictor and post_processing convert scores.",
+            fix="Remove score_converter from the box predictor.",
+        )
+    return replace(converter, conversion="SIGMOID")
 
 
 def _head_name(config: Ssd) -> str:
