@@ -4,15 +4,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from holdfast.checkpoints.transfer import load_checkpoint
     from holdfast.config.load import load_config, save_config
+    from holdfast.data.sample import GroundTruth
     from holdfast.errors import ConfigError, HoldfastError
+    from holdfast.models.detectors.build import build_detector
 
-__all__ = ["ConfigError", "HoldfastError", "load_config", "save_config"]
+__all__ = [
+    "ConfigError",
+    "GroundTruth",
+    "HoldfastError",
+    "build_detector",
+    "load_checkpoint",
+    "load_config",
+    "save_config",
+]
 
 # Loaded when first used: `import holdfast` and `holdfast --help` stay instant.
 _HOMES = {
     "ConfigError": "holdfast.errors",
+    "GroundTruth": "holdfast.data.sample",
     "HoldfastError": "holdfast.errors",
+    "build_detector": "holdfast.models.detectors.build",
+    "load_checkpoint": "holdfast.checkpoints.transfer",
     "load_config": "holdfast.config.load",
     "save_config": "holdfast.config.load",
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import keras
+import numpy as np
 
 from holdfast.config.legacy_names import Extractor
 from holdfast.config.schema import box_predictor as predictors
@@ -95,7 +96,7 @@ def _ssd_network(config: SsdFeatureExtractor, known: Extractor, settings: LayerS
         backbone.features,
         settings=settings,
         depths=_EXTRA_DEPTHS[: max(0, config.num_layers - 2)],
-        depth_multiplier=config.depth_multiplier,
+        depth_multiplier=_multiplier(config),
         min_depth=config.min_depth,
         use_depthwise=config.use_depthwise,
         plain_depthwise=known.generation == "tf2",
@@ -165,7 +166,7 @@ def _backbone_keywords(
 ) -> dict[str, Any]:
     """Say how to make a backbone; what the config does not override is the network's own."""
     keywords: dict[str, Any] = {
-        "depth_multiplier": config.depth_multiplier,
+        "depth_multiplier": _multiplier(config),
         "min_depth": config.min_depth,
     }
     if known.backbone.startswith(("mobilenet_v1", "mobilenet_v2", "resnet")):
@@ -178,7 +179,12 @@ def _backbone_keywords(
 
 
 def _scaled(depth: int, config: SsdFeatureExtractor) -> int:
-    return max(int(depth * config.depth_multiplier), config.min_depth)
+    return max(int(depth * _multiplier(config)), config.min_depth)
+
+
+def _multiplier(config: SsdFeatureExtractor) -> float:
+    """Give the multiplier as float32, which rounds some widths down: 160 * 0.7 becomes 111."""
+    return float(np.float32(config.depth_multiplier))
 
 
 def build_head(
