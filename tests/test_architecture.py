@@ -33,6 +33,8 @@ TENSORFLOW_ROOMS = {
 TENSORFLOW_FILES = {
     "holdfast.geometry.suppression",
     "holdfast.models.batch_norm",
+    "holdfast.models.dropout",
+    "holdfast.models.recomputation",
 }
 KERAS_ROOMS = TENSORFLOW_ROOMS | {"geometry", "losses", "models"}
 # Parts take plain keywords: only these files of a room turn config into parts.

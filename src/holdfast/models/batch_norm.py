@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from holdfast.geometry.tensor import Tensor
+from holdfast.models.recomputation import is_second_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,12 @@ class BatchNorm(keras.layers.Layer):
 
         def statistic(name: str, start: str, trainable: bool) -> keras.Variable:
             return self.add_weight(
-                (input_shape[-1],), start, trainable=trainable, autocast=False, name=name
+                (input_shape[-1],),
+                start,
+                trainable=trainable,
+                autocast=False,
+                aggregation="mean",  # of the replicas' statistics
+                name=name,
             )
 
         self.gamma = statistic("gamma", "ones", True) if settings.scale else None
@@ -59,7 +65,7 @@ class BatchNorm(keras.layers.Layer):
             epsilon=self.settings.epsilon,
             is_training=uses_batch,
         )
-        if uses_batch:
+        if uses_batch and not is_second_run():
             rate = 1.0 - self.settings.momentum
             self.moving_mean.assign_sub((mean - batch_mean) * rate)
             self.moving_variance.assign_sub((variance - batch_variance) * rate)

@@ -1,12 +1,14 @@
-"""Dropout whose seed has a stable path, so that a resumed run goes on with the same numbers."""
+"""Dropout by stateless random numbers, so that a resumed or repeated run draws the same ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from holdfast.geometry.tensor import Tensor
+from holdfast.models.recomputation import same_seed
 
 
 class Dropout(keras.layers.Layer):
@@ -24,4 +26,10 @@ class Dropout(keras.layers.Layer):
         self.seed = keras.random.SeedGenerator(name="seed")
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        return keras.random.dropout(inputs, self.rate, seed=self.seed) if training else inputs
+        return self.dropped(inputs, tf.shape(inputs)) if training else inputs
+
+    def dropped(self, inputs: Tensor, shape: Tensor) -> Tensor:
+        """Drop by one random number for each entry of a shape that broadcasts to the inputs'."""
+        seed = tf.cast(same_seed(self.seed.next), tf.int64)
+        is_kept = tf.random.stateless_uniform(shape, seed) >= self.rate
+        return inputs * tf.cast(is_kept, inputs.dtype) / (1.0 - self.rate)

@@ -165,7 +165,7 @@ class DropConnect(Dropout):
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         if not training:
             return inputs
-        return keras.random.dropout(inputs, self.rate, noise_shape=(None, 1, 1, 1), seed=self.seed)
+        return self.dropped(inputs, (ops.shape(inputs)[0], 1, 1, 1))
 
 
 class Classifier(Block):
