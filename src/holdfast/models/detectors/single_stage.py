@@ -19,7 +19,11 @@ from holdfast.geometry.sampling import Sampler
 from holdfast.geometry.targets import ConfidenceTargets, TargetAssigner, Targets
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone
-from holdfast.models.detectors.single_stage_loss import SingleStageLoss
+from holdfast.models.detectors.single_stage_loss import (
+    CLASSIFICATION,
+    LOCALIZATION,
+    SingleStageLoss,
+)
 from holdfast.models.legacy_names import LegacyNames
 from holdfast.models.post_processing import Detections, Suppression
 from holdfast.models.preprocessing import Preprocessing
@@ -74,6 +78,9 @@ class SingleStageDetector(keras.Model):
         self.neck = neck
         self.head = head
         self.settings = settings
+        self._seen = _SeenShapes()
+
+    loss_names = (LOCALIZATION, CLASSIFICATION)
 
     @property
     def num_classes(self) -> int:
@@ -107,17 +114,25 @@ class SingleStageDetector(keras.Model):
         return Predictions(
             box_encodings=ops.cast(output.box_encodings, "float32"),
             class_predictions_with_background=ops.cast(output.class_logits, "float32"),
-            anchors=ops.convert_to_tensor(self._anchors(inputs, features)),
+            anchors=ops.convert_to_tensor(self._laid_out(inputs, features)),
             feature_maps=tuple(features),
             preprocessed_inputs=inputs,
         )
 
     def targets(
-        self, truth: GroundTruth, sizes: Tensor, predictions: Predictions
+        self, truth: GroundTruth, sizes: Tensor, predictions: Predictions | None = None
     ) -> Targets | ConfidenceTargets:
-        """Say what each anchor has to learn; of the predictions only the anchors matter."""
+        """Say what each anchor has to learn.
+
+        Of the predictions only the anchors matter; None: those of the input the config describes.
+        """
+        if predictions is None:
+            return self.targets_of(self.anchors(*self.settings.input_shape), truth)
+        return self.targets_of(predictions.anchors, truth)
+
+    def targets_of(self, anchors: Tensor, truth: GroundTruth) -> Targets | ConfidenceTargets:
+        """Say what each of these anchors (A, 4) has to learn."""
         settings = self.settings
-        anchors = predictions.anchors
         boxes, classes, weights = truth.boxes, truth.classes, truth.weights
         if not settings.uses_confidences:
             targets = settings.assigner.assign(anchors, boxes, classes, weights)
@@ -133,19 +148,19 @@ class SingleStageDetector(keras.Model):
             implicit_class_weight=settings.implicit_class_weight,
         )
 
-    def loss_normalizer(self, targets: Targets | ConfidenceTargets) -> Tensor:
-        """Give what the loss terms of these targets are divided by."""
-        return self.settings.loss.normalizer(targets)
+    def match_count(self, targets: Targets | ConfidenceTargets) -> Tensor:
+        """Count the matched anchors that loss terms are divided by; it adds up over batches."""
+        return self.settings.loss.count(targets)
 
     def loss_terms(
         self,
         predictions: Predictions,
         targets: Targets | ConfidenceTargets,
-        normalizer: Tensor | None = None,
+        match_count: Tensor | None = None,
     ) -> dict[str, Tensor]:
         """Give the loss terms, without regularization.
 
-        normalizer: loss_normalizer of the whole batch, where this is a part of it.
+        match_count: of the whole batch, where this is a part of it; the terms of the parts add up.
         """
         loss = self.settings.loss
         return loss.terms(
@@ -153,7 +168,7 @@ class SingleStageDetector(keras.Model):
             predictions.class_predictions_with_background,
             predictions.anchors,
             targets,
-            loss.normalizer(targets) if normalizer is None else normalizer,
+            loss.count(targets) if match_count is None else match_count,
         )
 
     def regularization_loss(self) -> Tensor:
@@ -171,7 +186,14 @@ class SingleStageDetector(keras.Model):
         windows = true_image_windows(sizes, height, width)
         return settings.suppression.detections(boxes[..., :4], scores, windows)
 
-    def _anchors(self, inputs: Tensor, features: Sequence[Tensor]) -> NDArray[np.float32]:
+    def anchors(self, height: int, width: int) -> NDArray[np.float32]:
+        """Give the anchors (A, 4) on an input of a size, normalised to it."""
+        if (height, width) not in self._seen.maps:
+            self(keras.KerasTensor((1, height, width, 3), "float32"))
+        shapes = self._seen.maps[height, width]
+        return np.concatenate(self.settings.anchor_generator.anchors(shapes, height, width))
+
+    def _laid_out(self, inputs: Tensor, features: Sequence[Tensor]) -> NDArray[np.float32]:
         height, width = inputs.shape[1:3]
         if height is None or width is None:
             raise HoldfastError(
@@ -179,8 +201,18 @@ class SingleStageDetector(keras.Model):
                 fix="Call the detector with inputs of a known shape (None is fine for the batch).",
             )
         shapes = [(int(each.shape[1]), int(each.shape[2])) for each in features]
-        generator = self.settings.anchor_generator
-        return np.concatenate(generator.anchors(shapes, int(height), int(width)))
+        self._seen.maps[int(height), int(width)] = shapes
+        return self.anchors(int(height), int(width))
+
+
+class _SeenShapes:
+    """Of each input size seen, the sizes of its feature maps.
+
+    A dict on the model itself would be saved with it, which such keys do not allow.
+    """
+
+    def __init__(self) -> None:
+        self.maps: dict[tuple[int, int], list[tuple[int, int]]] = {}
 
 
 def _sampled(targets: Targets, sampler: Sampler) -> Targets:

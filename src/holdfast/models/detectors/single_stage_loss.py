@@ -35,11 +35,9 @@ class SingleStageLoss:
     normalizes_by_matches: bool = True
     normalizes_by_code_size: bool = False
 
-    def normalizer(self, targets: Targets | ConfidenceTargets) -> Tensor:
-        """Give what the sums of a batch are divided by."""
-        if not self.normalizes_by_matches:
-            return ops.ones(())
-        return ops.maximum(ops.sum(targets.box_weights), 1.0)
+    def count(self, targets: Targets | ConfidenceTargets) -> Tensor:
+        """Count the matched anchors that the sums of a batch are divided by; 0: by nothing."""
+        return ops.sum(targets.box_weights) if self.normalizes_by_matches else ops.zeros(())
 
     def terms(
         self,
@@ -47,9 +45,13 @@ class SingleStageLoss:
         logits: Tensor,
         anchors: Tensor,
         targets: Targets | ConfidenceTargets,
-        normalizer: Tensor,
+        count: Tensor,
     ) -> dict[str, Tensor]:
-        """Give the loss terms of codes (B, A, D) and logits (B, A, C) by the OD API's names."""
+        """Give the loss terms of codes (B, A, D) and logits (B, A, C) by the OD API's names.
+
+        count: of the whole batch, of which these may be a part.
+        """
+        normalizer = ops.maximum(count, 1.0)
         classification = self.classification(
             logits, self._class_targets(targets), targets.class_weights
         )

@@ -1,0 +1,208 @@
+"""One training step: the weights are moved once, by one batch, wherever its parts are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from holdfast.data.sample import Batch, GroundTruth
+from holdfast.geometry.tensor import Tensor
+from holdfast.training.averaging import MovingAverages
+from holdfast.training.gradients import GradientRules
+from holdfast.training.optimizers import Optimizer
+from holdfast.training.precision import LossScale
+from holdfast.training.schedules import Schedule
+
+PENALTY = "Loss/regularization_loss"
+TOTAL = "Loss/total_loss"
+
+
+class StepResult(NamedTuple):
+    """What one step did."""
+
+    losses: dict[str, Tensor]  # float32 () each: the terms, PENALTY and TOTAL, of the whole batch
+    learning_rate: Tensor  # float32 ()
+    gradient_norm: Tensor  # float32 ()  before clipping; not finite: the weights did not move
+    group_norms: Tensor  # float32 (groups,)  of the gradients of each layer group
+
+
+class TrainingStep:
+    """The step, for batches of one shape traced once.
+
+    accumulation: each replica computes its part of the batch in so many pieces, one after the
+    other, and adds up their gradients. Batch norm sees the pieces, all else the whole batch.
+    """
+
+    def __init__(
+        self,
+        detector: Any,
+        optimizer: Optimizer,
+        schedule: Schedule,
+        *,
+        variables: Sequence[keras.Variable],
+        rules: GradientRules,
+        averages: MovingAverages | None = None,
+        loss_scale: LossScale | None = None,
+        class_weights: Sequence[float] | None = None,
+        accumulation: int = 1,
+    ) -> None:
+        self.detector = detector
+        self.optimizer = optimizer
+        self.schedule = schedule
+        self.variables = tuple(variables)
+        self.rules = rules
+        self.averages = averages
+        self.loss_scale = loss_scale
+        self.class_weights = class_weights
+        self.accumulation = accumulation
+        self.groups = tuple(dict.fromkeys(_group(variable) for variable in variables))
+        self._strategy = tf.distribute.get_strategy()
+        self.run = tf.function(self._run, autograph=False)
+
+    def _run(self, batch: Batch, step: Tensor) -> StepResult:
+        """Take the step with this number, from 0, on the parts of a batch."""
+        learning_rate = self.schedule(step)
+        moved = self._strategy.run(self._replica, (batch,))
+        losses, gradients, norm, group_norms = moved
+        norm, group_norms = (self._first(each) for each in (norm, group_norms))
+        is_finite = tf.math.is_finite(norm)
+        tf.cond(is_finite, lambda: self._update(gradients, learning_rate), lambda: False)
+        if self.loss_scale is not None:
+            self.loss_scale.update(is_finite)
+        return StepResult(
+            losses={name: self._first(value) for name, value in losses.items()},
+            learning_rate=learning_rate,
+            gradient_norm=norm,
+            group_norms=group_norms,
+        )
+
+    def _update(self, gradients: Any, learning_rate: Tensor) -> bool:
+        self.optimizer.apply(gradients, learning_rate)
+        if self.averages is not None:
+            self.averages.update(self.optimizer.updates)
+        return True
+
+    def _first(self, value: Any) -> Tensor:
+        """Give what all replicas hold alike."""
+        return self._strategy.experimental_local_results(value)[0]
+
+    def _replica(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor], Tensor, Tensor]:
+        """Give losses and gradients, summed over the replicas, of this replica's part."""
+        batch = batch._replace(truth=self._weighed(batch.truth))
+        computed = self._at_once if self.accumulation == 1 else self._in_pieces
+        losses, gradients = computed(batch)
+        context = tf.distribute.get_replica_context()
+        present = [gradient for gradient in gradients if gradient is not None]
+        # One reduction for all: each would otherwise wait for the other replicas by itself.
+        losses, present = context.all_reduce(tf.distribute.ReduceOp.SUM, (losses, present))
+        reduced = iter(present)
+        gradients = [None if gradient is None else next(reduced) for gradient in gradients]
+        if self.loss_scale is not None:
+            gradients = self.loss_scale.unscale(gradients)
+        clipped = self.rules.apply(gradients, self.variables)
+        losses[TOTAL] = tf.add_n(list(losses.values()))
+        return losses, clipped.gradients, clipped.global_norm, self._group_norms(gradients)
+
+    def _at_once(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
+        detector = self.detector
+        with tf.GradientTape() as tape:
+            inputs = detector.normalise(batch.images, batch.sizes)
+            predictions = detector(inputs, sizes=batch.sizes, truth=batch.truth, training=True)
+            targets = detector.targets(batch.truth, batch.sizes, predictions)
+            count = _summed(detector.match_count(targets))
+            losses = detector.loss_terms(predictions, targets, count) | self._penalty()
+            total = self._scaled(tf.add_n(list(losses.values())))
+        return losses, tape.gradient(total, self._values())
+
+    def _in_pieces(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
+        """Add up the pieces in a loop, so that one piece's activations are alive at a time."""
+        pieces = _split(batch, self.accumulation)
+        count = _summed(self._whole_count(batch))
+        with tf.GradientTape() as tape:
+            penalty = self._penalty()
+            total = self._scaled(tf.add_n(list(penalty.values())))
+        start = tape.gradient(total, self._values(), unconnected_gradients="zero")
+        names = tuple(self.detector.loss_names)
+
+        def piece(index: Tensor, sums: Any, gradients: Any) -> Any:
+            own = tf.nest.map_structure(lambda v: None if v is None else v[index], pieces)
+            with tf.GradientTape() as tape:
+                terms = self._terms(own, count)
+                total = self._scaled(tf.add_n(list(terms.values())))
+            more = tape.gradient(total, self._values(), unconnected_gradients="zero")
+            gradients = [old + new for old, new in zip(gradients, more, strict=True)]
+            sums = [old + terms[name] for old, name in zip(sums, names, strict=True)]
+            return index + 1, sums, gradients
+
+        _, sums, gradients = tf.while_loop(
+            lambda index, *_: index < self.accumulation,
+            piece,
+            (0, [tf.zeros(()) for _ in names], start),
+            parallel_iterations=1,
+        )
+        return dict(zip(names, sums, strict=True)) | penalty, list(gradients)
+
+    def _terms(self, batch: Batch, count: Tensor) -> dict[str, Tensor]:
+        detector = self.detector
+        inputs = detector.normalise(batch.images, batch.sizes)
+        predictions = detector(inputs, sizes=batch.sizes, truth=batch.truth, training=True)
+        targets = detector.targets(batch.truth, batch.sizes, predictions)
+        terms: dict[str, Tensor] = detector.loss_terms(predictions, targets, count)
+        return terms
+
+    def _whole_count(self, batch: Batch) -> Tensor:
+        """Count what the loss of the whole part is divided by, before the first piece is run."""
+        anchors = self.detector.anchors(*(int(side) for side in batch.images.shape[1:3]))
+        targets = self.detector.targets_of(anchors, batch.truth)
+        return self.detector.match_count(targets)
+
+    def _penalty(self) -> dict[str, Tensor]:
+        """Every replica has the same weights: each counts its share of their penalty."""
+        share = 1.0 / self._strategy.num_replicas_in_sync
+        return {PENALTY: self.detector.regularization_loss() * share}
+
+    def _scaled(self, total: Tensor) -> Tensor:
+        return total if self.loss_scale is None else self.loss_scale.scale(total)
+
+    def _weighed(self, truth: GroundTruth) -> GroundTruth:
+        if self.class_weights is None:
+            return truth
+        factors = tf.gather(tf.constant(self.class_weights, tf.float32), truth.classes)
+        return truth._replace(weights=truth.weights * factors)
+
+    def _values(self) -> list[tf.Variable]:
+        return [variable.value for variable in self.variables]
+
+    def _group_norms(self, gradients: Sequence[Tensor | None]) -> Tensor:
+        squares: dict[str, list[Tensor]] = {group: [] for group in self.groups}
+        for variable, gradient in zip(self.variables, gradients, strict=True):
+            if gradient is not None:
+                squares[_group(variable)].append(2.0 * tf.nn.l2_loss(gradient))
+        sums = [tf.add_n(each) if each else tf.zeros(()) for each in squares.values()]
+        return tf.sqrt(tf.stack(sums))
+
+
+def _group(variable: keras.Variable) -> str:
+    """Name the block that a variable belongs to: detector/backbone/conv1/… -> backbone/conv1."""
+    return "/".join(variable.path.split("/")[1:3])
+
+
+def _summed(value: Tensor) -> Tensor:
+    """Sum over the replicas."""
+    context = tf.distribute.get_replica_context()
+    return tf.stop_gradient(context.all_reduce(tf.distribute.ReduceOp.SUM, value))
+
+
+def _split(batch: Batch, count: int) -> Batch:
+    """Give every field a first axis of pieces."""
+
+    def pieces(values: Tensor) -> Tensor:
+        if values is None:
+            return None
+        return tf.reshape(values, [count, values.shape[0] // count, *values.shape[1:]])
+
+    split: Batch = tf.nest.map_structure(pieces, batch)
+    return split
