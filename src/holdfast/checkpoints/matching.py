@@ -2,28 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, get_args
+
+import numpy as np
 
 from holdfast.checkpoints.legacy_mapping.detector_names import Kind, names_of
 from holdfast.checkpoints.legacy_mapping.sought import Sought
 from holdfast.checkpoints.legacy_reader import LegacyCheckpoint
 from holdfast.checkpoints.legacy_sorting import scopes_of
+from holdfast.checkpoints.own_names import own_names
+from holdfast.checkpoints.own_reader import OwnCheckpoint
 from holdfast.checkpoints.report import Report
 from holdfast.errors import HoldfastError, nearest
 
 
+class OpenCheckpoint(Protocol):
+    """What a checkpoint tells of itself, whoever wrote it."""
+
+    @property
+    def prefix(self) -> str:
+        """What comes before .index and .data-00000-of-00001."""
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """The model's variables, by name, sorted."""
+
+    @property
+    def averages(self) -> Mapping[str, str]:
+        """Name of a model's variable -> name of its moving average."""
+
+    @property
+    def other(self) -> tuple[str, ...]:
+        """What is not the model's."""
+
+    def value(self, name: str) -> np.ndarray:
+        """Read one tensor; HoldfastError when its file is damaged."""
+
+
 def match(detector: Any, checkpoint: LegacyCheckpoint, kind: Kind) -> Report:
-    """Say what of the checkpoint fits; HoldfastError if nothing does."""
+    """Say what of a checkpoint of the OD API fits; HoldfastError if nothing does."""
     _check_kind(kind)
-    sought = names_of(detector, checkpoint.generation, kind, checkpoint.shapes)
+    return _match_names(
+        checkpoint, names_of(detector, checkpoint.generation, kind, checkpoint.shapes)
+    )
+
+
+def match_own(detector: Any, checkpoint: OwnCheckpoint, kind: Kind) -> Report:
+    """Say what of a checkpoint of Holdfast fits; HoldfastError if nothing does."""
+    _check_kind(kind)
+    return _match_names(checkpoint, own_names(detector, kind))
+
+
+def _match_names(checkpoint: OpenCheckpoint, sought: Sequence[Sought]) -> Report:
     report = _compare(checkpoint, sought)
     if not report.loaded:
         raise _nothing_fits(checkpoint, sought, report)
     return report
 
 
-def _compare(checkpoint: LegacyCheckpoint, sought: Sequence[Sought]) -> Report:
+def _compare(checkpoint: OpenCheckpoint, sought: Sequence[Sought]) -> Report:
     variables: dict[str, Any] = {}
     mismatched, missing = [], []
     scopes = {scope for name in checkpoint.shapes for scope in scopes_of(name)}
@@ -62,7 +100,7 @@ def _check_kind(kind: str) -> None:
 
 
 def _nothing_fits(
-    checkpoint: LegacyCheckpoint, sought: Sequence[Sought], report: Report
+    checkpoint: OpenCheckpoint, sought: Sequence[Sought], report: Report
 ) -> HoldfastError:
     if report.mismatched:
         name = report.mismatched[0]

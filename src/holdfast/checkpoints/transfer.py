@@ -10,8 +10,9 @@ import numpy as np
 
 from holdfast.checkpoints.keras_weights import is_keras_weights, load_keras_weights
 from holdfast.checkpoints.legacy_mapping.detector_names import Kind
-from holdfast.checkpoints.legacy_reader import LegacyCheckpoint, open_checkpoint
-from holdfast.checkpoints.matching import match
+from holdfast.checkpoints.legacy_reader import open_checkpoint
+from holdfast.checkpoints.matching import OpenCheckpoint, match, match_own
+from holdfast.checkpoints.own_reader import open_own_checkpoint
 from holdfast.checkpoints.report import Report
 from holdfast.errors import HoldfastError
 
@@ -21,27 +22,34 @@ def load_checkpoint(
 ) -> Report:
     """Fill the variables of a built detector from a checkpoint.
 
-    path: a prefix, or a folder, of which the latest checkpoint is taken. kind, as in the OD API:
-    "full" fills the whole detector, "detection" (and "fine_tune") all but the head,
-    "classification" the backbone, from a classifier or from a detector; Keras' weight files (.h5)
-    hold classifiers too. use_moving_average: take the moving averages of the weights, where kept.
+    path: a prefix or a folder of the OD API's checkpoints, or a checkpoint, a folder of checkpoints
+    or a run of Holdfast; of several checkpoints the latest is taken. kind, as in the OD API: "full"
+    fills the whole detector, "detection" (and "fine_tune") all but the head, "classification" the
+    backbone, from a classifier or from a detector; Keras' weight files (.h5) hold classifiers too.
+    use_moving_average: take the moving averages of the weights, where kept.
 
     Variables of another shape keep their values. If anything that fits cannot be read, the detector
     stays as it was, and HoldfastError is raised; also if nothing fits.
     """
-    # Holdfast's own checkpoints will be told from the OD API's here: a third case.
     if is_keras_weights(path):
         return _load_classifier(detector, path, kind, use_moving_average)
-    checkpoint = open_checkpoint(path)
-    report = match(detector, checkpoint, kind)
+    checkpoint, report = _matched(detector, path, kind)
     values = _values(checkpoint, report.loaded, use_moving_average)
     for name, value in zip(report.loaded, values, strict=True):
         report.variables[name].assign(value)
     return report
 
 
+def _matched(detector: Any, path: str | Path, kind: Kind) -> tuple[OpenCheckpoint, Report]:
+    own = open_own_checkpoint(path)
+    if own is not None:
+        return own, match_own(detector, own, kind)
+    checkpoint = open_checkpoint(path)
+    return checkpoint, match(detector, checkpoint, kind)
+
+
 def _values(
-    checkpoint: LegacyCheckpoint, names: Sequence[str], use_moving_average: bool
+    checkpoint: OpenCheckpoint, names: Sequence[str], use_moving_average: bool
 ) -> list[np.ndarray]:
     """Read everything before anything is assigned: a damaged file must not leave half a network."""
     if not use_moving_average:

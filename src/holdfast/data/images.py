@@ -6,6 +6,12 @@ import tensorflow as tf
 
 from holdfast.data.sample import Tensor
 
+# libjpeg interpolates colors that are stored at half the width. At the left and right border of
+# what it decodes it has no neighbours to do so, and with fewer than three it reads garbage.
+_JPEG_MARGIN = 4
+# It decodes whole blocks, most of them this wide; a part that begins with one is spared a copy.
+_JPEG_BLOCK = 16
+
 
 def decode_image(encoded: Tensor) -> Tensor:
     """Decode to uint8 (H, W, 3) in a graph; of an animation, the first frame.
@@ -15,3 +21,22 @@ def decode_image(encoded: Tensor) -> Tensor:
     """
     image = tf.io.decode_image(encoded, channels=3, expand_animations=False)
     return tf.ensure_shape(image, (None, None, 3))
+
+
+def decode_part_of_jpeg(encoded: Tensor, stored: Tensor, corner: Tensor, size: Tensor) -> Tensor:
+    """Decode a rectangle, bit for bit as if it were cut from the whole image, for less work.
+
+    stored and size are height and width, corner is y and x: int32 (2,), in pixels of the file.
+    """
+    margin = tf.constant([0, _JPEG_MARGIN])
+    begin = tf.maximum(tf.bitwise.bitwise_and(corner - margin, [-1, -_JPEG_BLOCK]), 0)
+    end = tf.minimum(corner + size + margin, stored)
+    part = tf.io.decode_and_crop_jpeg(encoded, tf.concat([begin, end - begin], 0), channels=3)
+    return cut_pixels(part, corner - begin, size)
+
+
+def cut_pixels(image: Tensor, corner: Tensor, size: Tensor) -> Tensor:
+    """Cut a decoded image to a rectangle: corner (y, x) and size (height, width) in pixels."""
+    # One operation, where image[top:bottom, left:right] takes five; it copies only if it must.
+    corner, size = tf.concat([corner, [0]], axis=0), tf.concat([size, image.shape[-1:]], axis=0)
+    return tf.slice(image, corner, size)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import tensorflow as tf
 
-from holdfast.data.images import decode_image
+from holdfast.data.augment.views import view_of, with_pixels
 from holdfast.data.records import RecordStream
 from holdfast.data.resize import Resized
 from holdfast.data.sample import Batch, GroundTruth, Sample, Tensor
@@ -15,6 +15,20 @@ from holdfast.data.sources.tfrecord import Parsed
 from holdfast.data.validity import Reason, judge
 
 Augment = Callable[[Sample, Tensor], Sample]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Which images of every batch: some of `count` equal parts, which come one after the other."""
+
+    count: int = 1
+    first: int = 0
+    own: int = 1
+
+    def holds(self, position: Tensor, batch_size: int) -> Tensor:
+        """Tell whether the sample at a position is in these parts."""
+        part = position % batch_size // (batch_size // self.count)
+        return (part >= self.first) & (part < self.first + self.own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +47,13 @@ class Pipeline:
     judges_boxes: bool = True  # not needed where statistics found none to leave out or to clip
     extras: frozenset[str] = frozenset()  # of the ground truth, beyond boxes, classes and weights
 
-    def batches(self, start: int = 0) -> tf.data.Dataset:
-        """Give the endless batches, from batch number `start` on."""
-        samples = self.stream.endless(start * self.batch_size).map(
+    def batches(self, start: int = 0, part: Part | None = None) -> tf.data.Dataset:
+        """Give the endless batches, from batch number `start` on, or a part of each."""
+        part = part or Part()
+        records = self.stream.endless(start * self.batch_size)
+        if part.count > 1:
+            records = records.filter(lambda position, _: part.holds(position, self.batch_size))
+        samples = records.map(
             lambda position, serialized: _present(self._sample(position, serialized)),
             num_parallel_calls=self.parallel_calls,
             deterministic=True,
@@ -43,7 +61,7 @@ class Pipeline:
         # Padding costs a copy, so it is done only for images of unequal shape.
         is_static = all(spec.shape.is_fully_defined() for spec in samples.element_spec.values())
         group = samples.batch if is_static else samples.padded_batch
-        batches = group(self.batch_size, drop_remainder=True)
+        batches = group(self.batch_size // part.count, drop_remainder=True)
         batches = batches.map(lambda present: _to_padded_frame(_restored(present)))
         return batches.prefetch(self.prefetch_batches).with_options(_options())
 
@@ -52,9 +70,10 @@ class Pipeline:
         sample = _usable(parsed)
         if self.judges_boxes:
             sample = judge(sample, self.num_classes).sample
-        sample = sample._replace(image=decode_image(sample.image))
+        sample = sample._replace(image=view_of(sample.image))
         for index, augment in enumerate(self.augmentations):
             sample = augment(sample, self._seed(position, index))
+        sample = with_pixels(sample)
         resized = self.resize(sample.image, sample.masks)
         sample = sample._replace(image=resized.image, masks=resized.masks)
         return Batch(

@@ -151,7 +151,8 @@ def resize_to(
     align_corners: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Resize an image, and its masks by nearest neighbour; masks may be None."""
-    image = interpolate(image[tf.newaxis], size, resize_method, align_corners=align_corners)[0]
+    images = interpolate(tf.expand_dims(image, 0), size, resize_method, align_corners=align_corners)
+    image = tf.squeeze(images, 0)
     if masks is not None:
         masks = interpolate(
             masks[..., tf.newaxis],

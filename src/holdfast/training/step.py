@@ -32,8 +32,9 @@ class StepResult(NamedTuple):
 class TrainingStep:
     """The step, for batches of one shape traced once.
 
-    accumulation: each replica computes its part of the batch in so many pieces, one after the
-    other, and adds up their gradients. Batch norm sees the pieces, all else the whole batch.
+    penalizes: the penalties on kernels are part of the loss. accumulation: each replica computes
+    its part of the batch in so many pieces, one after the other, and adds up their gradients; batch
+    norm sees the pieces, all else the whole batch.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class TrainingStep:
         averages: MovingAverages | None = None,
         loss_scale: LossScale | None = None,
         class_weights: Sequence[float] | None = None,
+        penalizes: bool = True,
         accumulation: int = 1,
     ) -> None:
         self.detector = detector
@@ -57,6 +59,7 @@ class TrainingStep:
         self.averages = averages
         self.loss_scale = loss_scale
         self.class_weights = class_weights
+        self.penalizes = penalizes
         self.accumulation = accumulation
         self.groups = tuple(dict.fromkeys(_group(variable) for variable in variables))
         self._strategy = tf.distribute.get_strategy()
@@ -160,7 +163,9 @@ class TrainingStep:
         return self.detector.match_count(targets)
 
     def _penalty(self) -> dict[str, Tensor]:
-        """Every replica has the same weights: each counts its share of their penalty."""
+        """Give the penalty on the weights; replicas have the same ones, and each a share of it."""
+        if not self.penalizes:
+            return {PENALTY: tf.zeros(())}
         share = 1.0 / self._strategy.num_replicas_in_sync
         return {PENALTY: self.detector.regularization_loss() * share}
 

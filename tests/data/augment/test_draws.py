@@ -39,3 +39,23 @@ def test_certain_outcomes_need_no_branch() -> None:
 
     assert any("If" in kind for kind in trace(0.5))
     assert not any("If" in kind for kind in trace(0.0) + trace(1.0))
+
+
+def test_a_branch_passes_on_only_what_it_changes() -> None:
+    def change(pair: tuple[tf.Tensor, None, tf.Tensor]) -> tuple[tf.Tensor, None, tf.Tensor]:
+        return pair[0], None, pair[2] + 1
+
+    @tf.function
+    def run(kept: tf.Tensor, changed: tf.Tensor, draw: tf.Tensor) -> tf.Tensor:
+        result = sometimes(draw, 0.5, change, (kept, None, changed))
+        assert result[0] is kept
+        assert result[1] is None
+        return result[2]
+
+    assert run(tf.constant(1), tf.constant(2), tf.constant(0.4)) == 3
+    assert run(tf.constant(1), tf.constant(2), tf.constant(0.6)) == 2
+
+
+def test_outside_of_a_graph_the_choice_is_the_same() -> None:
+    assert sometimes(tf.constant(0.4), 0.5, lambda x: x + 1, tf.constant(2)) == 3
+    assert sometimes(tf.constant(0.6), 0.5, lambda x: x + 1, tf.constant(2)) == 2

@@ -6,7 +6,8 @@ from enum import StrEnum
 
 import tensorflow as tf
 
-from holdfast.data.augment.registry import augmentation
+from holdfast.data.augment.registry import view_augmentation
+from holdfast.data.augment.views import sides_of
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
@@ -23,7 +24,7 @@ class JitterMode(StrEnum):
     SHRINK_SYMMETRIC_XY = "SHRINK_SYMMETRIC_XY"
 
 
-@augmentation
+@view_augmentation
 def random_jitter_boxes(
     sample: Sample, seed: Tensor, *, ratio: float = 0.05, jitter_mode: str = JitterMode.DEFAULT
 ) -> Sample:
@@ -52,10 +53,10 @@ def random_jitter_boxes(
     return sample._replace(boxes=boxes)
 
 
-@augmentation
+@view_augmentation
 def scale_boxes_to_pixel_coordinates(sample: Sample, seed: Tensor) -> Sample:
     """Express boxes and keypoints in pixels: from here on they are not normalised any more."""
-    sides = tf.cast(tf.shape(sample.image)[:2], tf.float32)
+    sides = tf.cast(sides_of(sample.image), tf.float32)
     keypoints = sample.keypoints
     if keypoints is not None:
         keypoints = keypoints * sides

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from holdfast.data.augment.draws import sometimes, uniforms, whole_between
 from holdfast.data.augment.frames import cut, keep_overlapping, window_of
-from holdfast.data.augment.registry import augmentation
+from holdfast.data.augment.registry import augmentation, view_augmentation
+from holdfast.data.augment.views import sides_of
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
@@ -34,7 +35,7 @@ class Crop(FixedAspectRatioCrop):
     max_aspect_ratio: float = 0.0
 
 
-@augmentation
+@view_augmentation
 def random_crop_image(
     sample: Sample,
     seed: Tensor,
@@ -59,11 +60,11 @@ def random_crop_image(
         clip_boxes=clip_boxes,
         random_coef=random_coef,
     )
-    seeds = tf.random.split(seed, 2)
+    seeds = tf.unstack(tf.random.split(seed, 2))
     return crop_by_one_of(sample, seeds[0], [crop], uniforms(seeds[1], 1)[0], tf.constant(0))
 
 
-@augmentation
+@view_augmentation
 def random_crop_to_aspect_ratio(
     sample: Sample,
     seed: Tensor,
@@ -73,7 +74,7 @@ def random_crop_to_aspect_ratio(
     clip_boxes: bool = True,
 ) -> Sample:
     """Cut the largest window of an aspect ratio (width / height) at a random place."""
-    sides = tf.shape(sample.image)[:2]
+    sides = sides_of(sample.image)
     height, width = tf.unstack(tf.cast(sides, tf.float32))
     ratio = tf.constant(aspect_ratio)
     size = tf.where(
@@ -158,11 +159,11 @@ def _sample_window(
         for crop in crops
     ]
     different = sorted(set(ranges))
-    boxes = tf.clip_by_value(sample.boxes, 0.0, 1.0)[:, tf.newaxis]
+    boxes = tf.expand_dims(tf.clip_by_value(sample.boxes, 0.0, 1.0), 1)
 
     def draw(aspect_ratios: tuple[float, float], areas: tuple[float, float]) -> list[Tensor]:
         corner, size, window = tf.image.stateless_sample_distorted_bounding_box(
-            tf.shape(sample.image),
+            tf.concat([sides_of(sample.image), [3]], axis=0),
             boxes,
             seed,
             min_object_covered=min_object_covered,
@@ -171,7 +172,7 @@ def _sample_window(
             max_attempts=100,
             use_image_if_no_bounding_boxes=True,
         )
-        return [corner[:2], size[:2], window[0, 0]]
+        return [corner[:2], size[:2], tf.reshape(window, [4])]
 
     if len(different) == 1:
         corner, size, window = draw(*different[0])

@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 def uniforms(seed: Tensor, count: int) -> list[Tensor]:
     """Draw scalars from [0, 1), all from one seed."""
+    if count == 1:
+        return [tf.random.stateless_uniform([], seed)]
     draws: list[Tensor] = tf.unstack(tf.random.stateless_uniform([count], seed))
     return draws
 
@@ -37,5 +39,18 @@ def sometimes(draw: Tensor, probability: float | Tensor, change: Callable[[T], T
             return value
         if probability >= 1.0:
             return change(value)
-    changed: T = tf.cond(draw < probability, lambda: change(value), lambda: value)
-    return changed
+    old = tf.nest.flatten(value)
+    changed: list[int] = []
+
+    def apply() -> list[Tensor]:
+        new = tf.nest.flatten(change(value))
+        changed.extend(i for i, each in enumerate(new) if each is not old[i])
+        return [new[i] for i in changed]
+
+    # Each tensor that passes a branch costs time, so only those that `apply` changes do. In a graph
+    # it is traced before the other branch; outside of one only one of the two is called.
+    passed = tf.cond(draw < probability, apply, lambda: [old[i] for i in changed])
+    for i, each in zip(changed, passed, strict=True):
+        old[i] = each
+    result: T = tf.nest.pack_sequence_as(value, old)
+    return result

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from holdfast.data.augment.draws import sometimes, uniforms
-from holdfast.data.augment.registry import augmentation
+from holdfast.data.augment.registry import augmentation, view_augmentation
+from holdfast.data.augment.views import mirror_image
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
 
-@augmentation
+@view_augmentation
 def random_horizontal_flip(
     sample: Sample,
     seed: Tensor,
@@ -24,7 +25,7 @@ def random_horizontal_flip(
     return _random_flip(sample, seed, 1, keypoint_flip_permutation, probability)
 
 
-@augmentation
+@view_augmentation
 def random_vertical_flip(
     sample: Sample,
     seed: Tensor,
@@ -88,7 +89,7 @@ def _random_flip(
             places[axis] = 1.0 - places[axis]
             keypoints = tf.stack(places, axis=-1)
         flipped = sample._replace(
-            image=tf.reverse(sample.image, axis=[axis]),
+            image=mirror_image(sample.image, axis),
             boxes=tf.where(is_mirrored, 1.0 - mirrored, mirrored),
             masks=masks,
             keypoints=keypoints,

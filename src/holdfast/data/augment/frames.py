@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from holdfast.data.augment.views import View, cut_image, sides_of
 from holdfast.data.sample import Sample, Tensor
 
 
 def cut(sample: Sample, corner: Tensor, size: Tensor) -> Sample:
     """Cut image and masks to a rectangle of pixels: corner (y, x) and size (height, width)."""
-    (top, left), (height, width) = tf.unstack(corner), tf.unstack(size)
-    rows, columns = slice(top, top + height), slice(left, left + width)
-    masks = sample.masks if sample.masks is None else sample.masks[:, rows, columns]
-    return sample._replace(image=sample.image[rows, columns], masks=masks)
+    masks = sample.masks
+    if masks is not None:
+        begin, extent = tf.concat([[0], corner], axis=0), tf.concat([[-1], size], axis=0)
+        masks = tf.slice(masks, begin, extent)
+    return sample._replace(image=cut_image(sample.image, corner, size), masks=masks)
 
 
-def window_of(corner: Tensor, size: Tensor, image: Tensor) -> Tensor:
+def window_of(corner: Tensor, size: Tensor, image: Tensor | View) -> Tensor:
     """Normalise a rectangle of pixels to the image."""
-    sides = tf.cast(tf.shape(image)[:2], tf.float32)
+    sides = tf.cast(sides_of(image), tf.float32)
     corner, size = tf.cast(corner, tf.float32), tf.cast(size, tf.float32)
     return tf.concat([corner / sides, (corner + size) / sides], axis=0)
 
 
 def change_frame(sample: Sample, window: Tensor) -> Sample:
     """Express boxes and keypoints in the window's frame; nothing is clipped or removed."""
-    corner, size = window[:2], window[2:] - window[:2]
-    boxes = (sample.boxes - tf.tile(corner, [2])) / tf.tile(size, [2])
+    corner, end = tf.split(window, 2)
+    size = end - corner
+    corners = tf.reshape(sample.boxes, [-1, 2, 2])  # (N, 2, 2): of each box the low and the high
+    boxes = tf.reshape((corners - corner) / size, [-1, 4])
     keypoints = sample.keypoints
     if keypoints is not None:
         keypoints = (keypoints - corner) / size
@@ -49,9 +53,9 @@ def keep_overlapping(
     framed = change_frame(sample, window)
     clipped = tf.clip_by_value(framed.boxes, 0.0, 1.0)
     # A sliver can lose its last bit of width to rounding, and a box without area is no box.
-    keep = (inside > 0.0) & (inside >= overlap) & has_area(clipped)
-    framed = framed._replace(boxes=tf.where(clip, clipped, framed.boxes))
-    return keep_objects(forget_keypoints_outside(framed, clip), keep)
+    keep = (inside >= overlap) & has_area(clipped)
+    boxes = clipped if clip is True else tf.where(clip, clipped, framed.boxes)
+    return keep_objects(forget_keypoints_outside(framed._replace(boxes=boxes), clip), keep)
 
 
 def forget_keypoints_outside(sample: Sample, forget: bool | Tensor = True) -> Sample:
@@ -69,18 +73,19 @@ def forget_keypoints_outside(sample: Sample, forget: bool | Tensor = True) -> Sa
 
 def keep_objects(sample: Sample, keep: Tensor) -> Sample:
     """Keep the objects whose flag, bool (N,), is set."""
-    chosen = tf.where(keep)[:, 0]
+    chosen = tf.reshape(tf.where(keep), [-1])
     return sample.with_objects(lambda values: tf.gather(values, chosen))
 
 
 def has_area(boxes: Tensor) -> Tensor:
     """Tell which boxes are wider and higher than 0."""
-    return tf.reduce_all(boxes[:, 2:] > boxes[:, :2], axis=1)
+    low, high = tf.split(boxes, 2, axis=1)
+    return tf.reduce_all(high > low, axis=1)
 
 
 def _inside_fraction(boxes: Tensor, window: Tensor) -> Tensor:
     """Measure which part of each box's area lies in the window, 0 for a box without area."""
-    top_left = tf.maximum(boxes[:, :2], window[:2])
-    bottom_right = tf.minimum(boxes[:, 2:], window[2:])
-    common = tf.reduce_prod(tf.maximum(bottom_right - top_left, 0.0), axis=1)
-    return tf.math.divide_no_nan(common, tf.reduce_prod(boxes[:, 2:] - boxes[:, :2], axis=1))
+    (low, high), (corner, end) = tf.split(boxes, 2, axis=1), tf.split(window, 2)
+    common = tf.maximum(tf.minimum(high, end) - tf.maximum(low, corner), 0.0)  # (N, 2)
+    area, common_area = tf.reduce_prod(high - low, axis=1), tf.reduce_prod(common, axis=1)
+    return tf.math.divide_no_nan(common_area, area)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from holdfast.data.augment.frames import keep_objects
-from holdfast.data.augment.registry import augmentation
+from holdfast.data.augment.registry import view_augmentation
 from holdfast.data.sample import Sample, Tensor
 
 # The labels of a config are label-map ids, from 1; the classes of a sample count from 0.
 _FIRST_LABEL = 1
 
 
-@augmentation
+@view_augmentation
 def drop_label_probabilistically(
     sample: Sample, seed: Tensor, *, label: int = 0, drop_probability: float = 1.0
 ) -> Sample:
@@ -24,7 +24,7 @@ def drop_label_probabilistically(
     return keep_objects(sample, ~drop)
 
 
-@augmentation
+@view_augmentation
 def remap_labels(
     sample: Sample, seed: Tensor, *, original_labels: Sequence[int] = (), new_label: int = 0
 ) -> Sample:
@@ -36,7 +36,7 @@ def remap_labels(
     return sample._replace(classes=tf.where(is_original, new_label - _FIRST_LABEL, sample.classes))
 
 
-@augmentation
+@view_augmentation
 def convert_class_logits_to_softmax(
     sample: Sample, seed: Tensor, *, temperature: float = 1.0
 ) -> Sample:

@@ -56,7 +56,7 @@ def random_patch_gaussian(
         raise HoldfastError(
             f"random_patch_gaussian: min_patch_size is {min_patch_size}.", fix="Use 1 or more."
         )
-    seeds = tf.random.split(seed, 2)
+    seeds = tf.unstack(tf.random.split(seed, 2))
     draws = tf.random.stateless_uniform([5], seeds[0])
 
     def add_noise(image: Tensor) -> Tensor:

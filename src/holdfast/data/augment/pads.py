@@ -74,7 +74,7 @@ def random_crop_pad_image(
     The ratios, height and width, are of the canvas to the image before the crop; unset they are
     1 and 2. An unset color is the average of the cropped image.
     """
-    seeds = tf.random.split(seed, 2)
+    seeds = tf.unstack(tf.random.split(seed, 2))
     cropped = random_crop_image(
         sample,
         seeds[0],

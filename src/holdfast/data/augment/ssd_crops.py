@@ -20,7 +20,7 @@ from holdfast.data.augment.pads import (
     pad_to_aspect_ratio,
     size_ratio,
 )
-from holdfast.data.augment.registry import augmentation
+from holdfast.data.augment.registry import augmentation, view_augmentation
 from holdfast.data.sample import Sample, Tensor
 
 
@@ -63,7 +63,7 @@ DEFAULT_CROP_PADS = tuple(
 )
 
 
-@augmentation
+@view_augmentation
 def ssd_random_crop(sample: Sample, seed: Tensor, *, operations: Sequence[Crop] = ()) -> Sample:
     """Crop by one of the rules."""
     return _crop_by_any(sample, seed, operations or DEFAULT_CROPS)[0]
@@ -75,7 +75,7 @@ def ssd_random_crop_pad(
 ) -> Sample:
     """Crop by one of the rules, then pad as the same rule says."""
     rules = operations or DEFAULT_CROP_PADS
-    seeds = tf.random.split(seed, 2)
+    seeds = tf.unstack(tf.random.split(seed, 2))
     cropped, index = _crop_by_any(sample, seeds[0], rules)
     sides = tf.cast(tf.shape(sample.image)[:2], tf.float32)
     smallest = [size_ratio("min_padded_size_ratio", r.min_padded_size_ratio, 1.0) for r in rules]
@@ -92,7 +92,7 @@ def ssd_random_crop_pad(
     )
 
 
-@augmentation
+@view_augmentation
 def ssd_random_crop_fixed_aspect_ratio(
     sample: Sample,
     seed: Tensor,
@@ -107,7 +107,7 @@ def ssd_random_crop_fixed_aspect_ratio(
     """
     ratio = {"min_aspect_ratio": aspect_ratio, "max_aspect_ratio": aspect_ratio}
     rules = [Crop(**(vars(rule) | ratio)) for rule in operations or DEFAULT_CROPS]
-    seeds = tf.random.split(seed, 2)
+    seeds = tf.unstack(tf.random.split(seed, 2))
     cropped, _ = _crop_by_any(sample, seeds[0], rules)
     return random_crop_to_aspect_ratio(cropped, seeds[1], aspect_ratio=aspect_ratio)
 
@@ -126,7 +126,7 @@ def ssd_random_crop_pad_fixed_aspect_ratio(
 
     The ratios, height and width, are of the canvas to the cropped image; unset they are 1 and 2.
     """
-    seeds = tf.random.split(seed, 2)
+    seeds = tf.unstack(tf.random.split(seed, 2))
     cropped, _ = _crop_by_any(sample, seeds[0], operations or DEFAULT_CROPS)
     return pad_to_aspect_ratio(
         cropped,
@@ -139,7 +139,7 @@ def ssd_random_crop_pad_fixed_aspect_ratio(
 
 def _crop_by_any(sample: Sample, seed: Tensor, rules: Sequence[Crop]) -> tuple[Sample, Tensor]:
     """Crop by a rule chosen at random, and say which."""
-    seeds = tf.random.split(seed, 2)
+    seeds = tf.unstack(tf.random.split(seed, 2))
     which, whether = uniforms(seeds[0], 2)
     index = whole_between(which, 0, len(rules))
     return crop_by_one_of(sample, seeds[1], rules, whether, index), index

@@ -1,0 +1,98 @@
+"""Tensors by name in TensorFlow's bundle format: written for good, read with their checksums."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from holdfast.errors import HoldfastError
+
+# The reader raises errors of TensorFlow, and some of Python (a file that ends early: IndexError).
+_READ_ERRORS = (tf.errors.OpError, RuntimeError, ValueError, LookupError)
+
+
+class DamagedCheckpointError(HoldfastError):
+    """A checkpoint whose files are missing, cut short or changed."""
+
+
+class Bundle(Mapping[str, np.ndarray]):
+    """The tensors of a bundle, each read when it is asked for, and checked by its checksum."""
+
+    def __init__(self, prefix: Path) -> None:
+        self.prefix = prefix
+        try:
+            self._reader = tf.train.load_checkpoint(str(prefix))
+            shapes = self._reader.get_variable_to_shape_map()
+        except _READ_ERRORS as error:
+            raise _damaged(f"{prefix}.index", error) from error
+        self.shapes = {name: tuple(shapes[name]) for name in sorted(shapes)}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.shapes:
+            raise KeyError(name)
+        try:
+            return np.asarray(self._reader.get_tensor(name))
+        except _READ_ERRORS as error:
+            raise _damaged(f"{self.prefix}: {name}", error) from error
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.shapes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def verify(self) -> None:
+        """Read everything once, one by one; DamagedCheckpointError names what is not whole."""
+        for name in self:
+            self[name]
+
+
+def write_bundle(prefix: Path, tensors: Mapping[str, Any]) -> None:
+    """Write tensors or variables; when this returns, they are on the disk.
+
+    A failure leaves files behind, which the caller removes with their folder.
+    """
+    try:
+        with tf.device("/cpu:0"):
+            tf.raw_ops.SaveV2(
+                prefix=str(prefix),
+                tensor_names=list(tensors),
+                shape_and_slices=[""] * len(tensors),
+                tensors=[tf.convert_to_tensor(each) for each in tensors.values()],
+            )
+    except tf.errors.OpError as error:
+        # Not passed on as it is: a full disk has the type of memory that ran out.
+        raise HoldfastError(
+            f"The checkpoint {prefix} cannot be written: {_first_line(error)}",
+            fix="Make room on the disk (--keep says how many checkpoints stay).",
+        ) from error
+    for path in prefix.parent.glob(f"{prefix.name}.*"):
+        sync(path)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _damaged(what: str, error: Exception) -> DamagedCheckpointError:
+    return DamagedCheckpointError(
+        f"{what} cannot be read: {_first_line(error)}",
+        fix="The file is missing, cut short or damaged: use an earlier checkpoint.",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,195 @@
+"""The evaluation input of a data set: every usable image once, in order, as it is labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from holdfast.data.budget import DEFAULT_BUDGET_BYTES
+from holdfast.data.images import decode_image
+from holdfast.data.inspection import Records
+from holdfast.data.record_files import compression_of
+from holdfast.data.records import RecordStream
+from holdfast.data.resize import Resized
+from holdfast.data.sample import Sample, Tensor
+from holdfast.data.sources.tfrecord import Parsed, record_parser
+from holdfast.data.statistics import Statistics
+from holdfast.data.training_input import InputSettings, buffers_of
+from holdfast.data.validity import Reason, judge
+from holdfast.errors import HoldfastError
+
+# B images, G objects an image, padded with zeros behind `counts`
+
+
+class LabelledTruth(NamedTuple):
+    """What the images of a batch show, in each image's own frame."""
+
+    boxes: Tensor  # float32 (B, G, 4) y_min, x_min, y_max, x_max, normalised to the image
+    classes: Tensor  # int32 (B, G) 0-based
+    weights: Tensor  # float32 (B, G)
+    confidences: Tensor  # float32 (B, G)
+    is_crowd: Tensor  # bool (B, G)
+    group_of: Tensor  # bool (B, G)
+    difficult: Tensor  # bool (B, G)
+    areas: Tensor  # float32 (B, G) in pixels of the original image; 0 where the record has none
+    counts: Tensor  # int32 (B,) objects of each image
+
+
+class EvaluationBatch(NamedTuple):
+    """What one evaluation step takes."""
+
+    images: Tensor  # float32 or uint8 (B, H, W, C) 0..255, resized and padded, not normalised
+    sizes: Tensor  # int32 (B, 3) height, width, channels after the resize, before the padding
+    original_sizes: Tensor  # int32 (B, 2) height and width as stored
+    truth: LabelledTruth
+    source_ids: Tensor  # string (B,)
+    is_real: Tensor  # bool (B,) False: an image that only fills the last batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationInput:
+    """One pass over a data set, as often as asked for.
+
+    The last batch is filled with copies of the first image, which are not real.
+    """
+
+    stream: RecordStream
+    parse: Callable[[Tensor], Parsed]
+    resize: Callable[[Tensor, Tensor], Resized]  # image, masks
+    batch_size: int
+    max_boxes: int
+    num_classes: int | None = None
+    sample_1_of_n: int = 1
+    judges_boxes: bool = True  # not needed where statistics found none to leave out or to clip
+    parallel_calls: int = 2
+    prefetch_batches: int = 1
+
+    @property
+    def num_images(self) -> int:
+        """How many images a pass shows."""
+        return -(-self.stream.num_records // self.sample_1_of_n)
+
+    def batches(self) -> tf.data.Dataset:
+        """Give the batches of one pass, each an EvaluationBatch."""
+        records = self.stream.epoch(0).shard(self.sample_1_of_n, 0)
+        if missing := -self.num_images % self.batch_size:
+            records = records.concatenate(records.take(1).repeat(missing))
+        images = records.enumerate().map(
+            self._image, num_parallel_calls=self.parallel_calls, deterministic=True
+        )
+        batches = images.batch(self.batch_size, drop_remainder=True)
+        return batches.prefetch(self.prefetch_batches).with_options(_options())
+
+    def _image(self, position: Tensor, serialized: Tensor) -> EvaluationBatch:
+        sample = _usable(self.parse(serialized))
+        if self.judges_boxes:
+            sample = judge(sample, self.num_classes).sample
+        image = decode_image(sample.image)
+        resized = self.resize(image, None)
+        return EvaluationBatch(
+            images=resized.image,
+            sizes=resized.size,
+            original_sizes=tf.shape(image)[:2],
+            truth=_padded_truth(sample, self.max_boxes),
+            source_ids=sample.source_id,
+            is_real=position < self.num_images,
+        )
+
+
+def evaluation_input(
+    records: Records,
+    statistics: Statistics,
+    *,
+    resize: Callable[[Tensor, Tensor], Resized],
+    num_classes: int,
+    height: int,
+    width: int,
+    has_fixed_shape: bool,
+    batch_size: int = 1,
+    sample_1_of_n: int = 1,
+    budget_bytes: int = DEFAULT_BUDGET_BYTES,
+) -> EvaluationInput:
+    """Make the input from records and their statistics; what cannot be used is left out.
+
+    height and width are those of the network's input, the largest that can occur. Where images come
+    out of the resizer in unequal shapes, each is a batch of its own.
+    """
+    if not statistics.images:
+        raise HoldfastError(
+            "The evaluation data has no usable image.",
+            fix="Look with `holdfast inspect` at what is left out and why.",
+        )
+    settings = InputSettings(
+        batch_size=batch_size if has_fixed_shape else 1,
+        num_classes=num_classes,
+        height=height,
+        width=width,
+        has_fixed_shape=has_fixed_shape,
+        budget_bytes=budget_bytes,
+    )
+    buffers = buffers_of(statistics, settings, has_buckets=False)
+    crowds = statistics.boxes_per_image
+    layout = replace(
+        records.layout,
+        lists=frozenset(LabelledTruth._fields),
+        masks=None,
+        num_keypoints=0,
+        # Statistics have seen every record; where nothing was left out, nothing needs judging.
+        is_verified=not statistics.boxes_left_out,
+    )
+    return EvaluationInput(
+        stream=RecordStream(
+            files=records.files,
+            num_records=statistics.images,
+            compressions=tuple(compression_of(file) for file in records.files),
+            left_out=frozenset(statistics.records_left_out),
+        ),
+        parse=record_parser(layout),
+        resize=resize,
+        batch_size=settings.batch_size,
+        max_boxes=max(1, crowds.maximum if crowds else 0),
+        num_classes=num_classes,
+        sample_1_of_n=sample_1_of_n,
+        judges_boxes=bool(statistics.boxes_left_out or statistics.clipped),
+        parallel_calls=buffers.parallel_calls,
+        prefetch_batches=buffers.prefetch_batches,
+    )
+
+
+def _usable(parsed: Parsed) -> Sample:
+    usable = tf.debugging.assert_equal(
+        parsed.reason,
+        int(Reason.KEPT),
+        "a record cannot be used; leave out what `holdfast inspect` names",
+    )
+    with tf.control_dependencies([usable]):
+        return parsed.sample._replace(image=tf.identity(parsed.sample.image))
+
+
+def _padded_truth(sample: Sample, max_boxes: int) -> LabelledTruth:
+    """Pad the objects of one image to a fixed number; too many is an error, never a cut."""
+    count = tf.shape(sample.boxes)[0]
+    check = tf.debugging.assert_less_equal(
+        count, max_boxes, f"an image has more boxes than the bound of {max_boxes}"
+    )
+    with tf.control_dependencies([check]):
+        missing = tf.identity(max_boxes - count)
+
+    def pad(values: Tensor) -> Tensor:
+        rest = [[0, 0]] * (values.shape.rank - 1)
+        padded = tf.pad(values, [[0, missing], *rest])
+        return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
+
+    lists = {name: pad(getattr(sample, name)) for name in LabelledTruth._fields if name != "counts"}
+    return LabelledTruth(counts=count, **lists)
+
+
+def _options() -> tf.data.Options:
+    options = tf.data.Options()
+    options.deterministic = True
+    # Autotuning would grow buffers beyond the plan.
+    options.autotune.enabled = False
+    return options

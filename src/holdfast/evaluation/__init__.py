@@ -1,0 +1,1 @@
+"""How good a detector is: metrics by the OD API's names."""

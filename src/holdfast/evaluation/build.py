@@ -1,0 +1,125 @@
+"""Turn a config into the parts of an evaluation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from holdfast.config.input_sizes import InputShape, input_shape
+from holdfast.config.network import detector_of
+from holdfast.config.schema.eval import EvalConfig
+from holdfast.config.schema.image_resizer import IdentityResizer, ImageResizer
+from holdfast.config.schema.input_reader import InputReader
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.train import TrainConfig
+from holdfast.data.budget import DEFAULT_BUDGET_BYTES
+from holdfast.data.build import build_resizer
+from holdfast.data.evaluation_input import EvaluationInput, evaluation_input
+from holdfast.data.inspection import Records
+from holdfast.data.statistics import Statistics
+from holdfast.errors import ConfigError, HoldfastError, Problem
+from holdfast.evaluation.coco import CategoryMetrics
+from holdfast.evaluation.metrics_set import COCO, MetricsSet
+from holdfast.evaluation.step import Detector, EvaluationStep
+
+
+def build_evaluation_input(
+    config: TrainEvalPipelineConfig,
+    records: Records,
+    statistics: Statistics,
+    *,
+    reader: InputReader | None = None,
+    batch_size: int | None = None,
+    budget_bytes: int = DEFAULT_BUDGET_BYTES,
+) -> EvaluationInput:
+    """Make the evaluation input of a config from its records and their statistics.
+
+    reader is the one that names the records, by default the first; batch_size is by default that of
+    eval_config.
+    """
+    evaluation = config.eval_config or EvalConfig()
+    reader = reader or next(iter(config.eval_input_reader), InputReader())
+    batch_size = batch_size or max(1, evaluation.batch_size)
+    model, detector = config.model, detector_of(config.model) if config.model else None
+    if model is None or detector is None or detector.image_resizer is None:
+        fix = "Write model { ssd { num_classes: … image_resizer { … } … } }."
+        raise HoldfastError("The config has no detector with an image_resizer.", fix=fix)
+    resizer, shape = detector.image_resizer, input_shape(model, batch_size)
+    if evaluation.force_no_resize:
+        resizer, shape = ImageResizer(identity_resizer=IdentityResizer()), None
+    shape = shape or _largest_image(statistics)
+    return evaluation_input(
+        records,
+        statistics,
+        resize=build_resizer(resizer),
+        num_classes=detector.num_classes,
+        height=shape.height,
+        width=shape.width,
+        has_fixed_shape=shape.fixed,
+        batch_size=batch_size,
+        sample_1_of_n=max(1, reader.sample_1_of_n_examples),
+        budget_bytes=budget_bytes,
+    )
+
+
+def build_metrics_set(config: TrainEvalPipelineConfig, records: Records) -> MetricsSet:
+    """Say which metrics to compute, of the classes in the records' label map."""
+    evaluation = config.eval_config or EvalConfig()
+    if problems := tuple(_unsupported(evaluation)):
+        raise ConfigError("eval_config", problems)
+    groups = evaluation.super_categories.items()
+    return MetricsSet(
+        classes=_classes(config, records),
+        names=tuple(dict.fromkeys(evaluation.metrics_set)) or (COCO,),
+        categories=CategoryMetrics(
+            included=evaluation.include_metrics_per_category,
+            all_measures=evaluation.all_metrics_per_category,
+            groups={group: [name.strip() for name in text.split(",")] for group, text in groups},
+        ),
+    )
+
+
+def build_evaluation_step(
+    config: TrainEvalPipelineConfig, detector: Detector, *, with_loss: bool = False
+) -> EvaluationStep:
+    """Make the step that evaluates batches, with the loss that the config trains by."""
+    train = config.train_config or TrainConfig()
+    return EvaluationStep(
+        detector, with_loss=with_loss, with_regularization=train.add_regularization_loss
+    )
+
+
+def _largest_image(statistics: Statistics) -> InputShape:
+    sizes = statistics.image_sizes
+    height, width = (sizes.height.maximum, sizes.width.maximum) if sizes else (1, 1)
+    return InputShape(int(height), int(width), fixed=False)
+
+
+def _classes(config: TrainEvalPipelineConfig, records: Records) -> dict[int, str]:
+    """Name the classes: by the label map, of equal names each with its id, else by id."""
+    if records.names is None:
+        detector = detector_of(config.model) if config.model else None
+        count = detector.num_classes if detector else 0
+        return {number: str(number) for number in range(1, count + 1)}
+    uses = Counter(records.names.values())
+    return {
+        number: name if uses[name] == 1 else f"{name} ({number})"
+        for number, name in records.names.items()
+    }
+
+
+def _unsupported(evaluation: EvalConfig) -> Iterator[Problem]:
+    """Yield the settings that change the metrics and that Holdfast cannot obey."""
+    for name, (is_set, fix) in {
+        "skip_predictions_for_unlabeled_class": (
+            evaluation.skip_predictions_for_unlabeled_class,
+            "remove it, and label every class in every image",
+        ),
+        "parameterized_metric": (
+            bool(evaluation.parameterized_metric),
+            f'remove it, and write metrics_set: "{COCO}" for the boxes',
+        ),
+    }.items():
+        if is_set:
+            message = "Holdfast does not support it"
+            yield Problem(path=f"eval_config.{name}", message=message, fix=fix)

@@ -1,0 +1,123 @@
+"""One class measured by COCO's rules, which faster-coco-eval knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from faster_coco_eval import COCO, COCOeval_faster
+from numpy.typing import NDArray
+
+from holdfast.evaluation.objects import FoundObjects, LabelledObjects
+
+# N objects, T IoU thresholds 0.5, 0.55, … 0.95, R recalls, A ranges of area, L limits of detections
+
+NO_OBJECTS = -1.0  # COCO's value of a measure for which no object counts
+
+Rows = NDArray[np.void]
+LABELLED = np.dtype(
+    [("image", "i4"), ("class_index", "i4"), ("box", "f4", 4), ("area", "f4"), ("is_crowd", "?")]
+)
+FOUND = np.dtype([("image", "i4"), ("class_index", "i4"), ("box", "f4", 4), ("score", "f4")])
+
+
+class Measure(NamedTuple):
+    """One of COCO's twelve numbers."""
+
+    name: str  # as the OD API calls it
+    curve: Literal["precision", "recall"]
+    threshold: int | None = None  # which of T; None: the mean over all
+    area: int = 0  # which of A: all, small, medium, large
+    limit: int = 2  # which of L: 1, 10, 100 detections an image
+
+
+MEASURES = (
+    Measure("Precision/mAP", "precision"),
+    Measure("Precision/mAP@.50IOU", "precision", threshold=0),
+    Measure("Precision/mAP@.75IOU", "precision", threshold=5),
+    Measure("Precision/mAP (small)", "precision", area=1),
+    Measure("Precision/mAP (medium)", "precision", area=2),
+    Measure("Precision/mAP (large)", "precision", area=3),
+    Measure("Recall/AR@1", "recall", limit=0),
+    Measure("Recall/AR@10", "recall", limit=1),
+    Measure("Recall/AR@100", "recall"),
+    Measure("Recall/AR@100 (small)", "recall", area=1),
+    Measure("Recall/AR@100 (medium)", "recall", area=2),
+    Measure("Recall/AR@100 (large)", "recall", area=3),
+)
+
+
+def labelled_rows(objects: LabelledObjects) -> Rows:
+    """Pack labelled objects; one without an area has that of its box."""
+    rows = np.zeros(len(objects.image), LABELLED)
+    boxes = objects.boxes
+    box_areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    rows["image"], rows["class_index"] = objects.image, objects.classes
+    rows["box"], rows["is_crowd"] = boxes, objects.is_crowd
+    rows["area"] = np.where(objects.areas > 0.0, objects.areas, box_areas)
+    return rows
+
+
+def found_rows(objects: FoundObjects) -> Rows:
+    """Pack found objects."""
+    rows = np.zeros(len(objects.image), FOUND)
+    rows["image"], rows["class_index"] = objects.image, objects.classes
+    rows["box"], rows["score"] = objects.boxes, objects.scores
+    return rows
+
+
+def class_measures(labelled: Rows, found: Rows) -> NDArray[np.float64]:
+    """Give the value of each of MEASURES for the objects of one class, all as labelled and found.
+
+    A crowd is no object, but swallows what is found in it.
+    """
+    images = np.union1d(labelled["image"], found["image"]).tolist()
+    # The library's form of the data takes much more memory than ours: it exists only in here.
+    evaluation = COCOeval_faster(
+        _coco(images, list(_labelled_annotations(labelled))),
+        _coco(images, list(_found_annotations(found))),
+        iouType="bbox",
+    )
+    evaluation.evaluate()
+    evaluation.accumulate()
+    precision = evaluation.eval["precision"][:, :, 0]  # (T, R, A, L)
+    recall = evaluation.eval["recall"][:, 0]  # (T, A, L)
+    return np.array([_value(measure, precision, recall) for measure in MEASURES])
+
+
+def _value(measure: Measure, precision: NDArray[np.float64], recall: NDArray[np.float64]) -> float:
+    curve = precision if measure.curve == "precision" else recall
+    values = curve[..., measure.area, measure.limit]
+    # Where no object counts, all values are NO_OBJECTS, and so is their mean.
+    return float(np.mean(values if measure.threshold is None else values[measure.threshold]))
+
+
+def _coco(images: list[int], annotations: list[dict[str, Any]]) -> COCO:
+    return COCO(
+        {
+            "images": [{"id": image} for image in images],
+            "categories": [{"id": 1}],
+            "annotations": annotations,
+        }
+    )
+
+
+def _labelled_annotations(rows: Rows) -> Iterator[dict[str, Any]]:
+    for annotation, row in zip(_annotations(rows), rows, strict=True):
+        yield annotation | {"area": float(row["area"]), "iscrowd": int(row["is_crowd"])}
+
+
+def _found_annotations(rows: Rows) -> Iterator[dict[str, Any]]:
+    for annotation, row in zip(_annotations(rows), rows, strict=True):
+        _, _, width, height = annotation["bbox"]
+        yield annotation | {"area": width * height, "score": float(row["score"])}
+
+
+def _annotations(rows: Rows) -> Iterator[dict[str, Any]]:
+    boxes = rows["box"]
+    sizes = boxes[:, 2:] - boxes[:, :2]
+    x_y_width_height = np.hstack([boxes[:, 1::-1], sizes[:, ::-1]]).tolist()
+    # Ids begin with 1: to the library, 0 means "no match".
+    for number, (row, box) in enumerate(zip(rows, x_y_width_height, strict=True), start=1):
+        yield {"id": number, "image_id": int(row["image"]), "category_id": 1, "bbox": box}

@@ -1,0 +1,44 @@
+"""How much memory this process holds."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from pathlib import Path
+
+_STATUS = Path("/proc/self/status")
+
+
+def resident_bytes() -> int:
+    """Give the memory that the process holds now; where the system does not say, its peak.
+
+    >>> resident_bytes() > 2**20
+    True
+    """
+    return _status_bytes("VmRSS") or peak_bytes()
+
+
+def peak_bytes() -> int:
+    """Give the most memory that the process ever held."""
+    peak = _status_bytes("VmHWM")
+    if peak is not None:
+        return peak
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def core_count() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _status_bytes(name: str) -> int | None:
+    try:
+        lines = _STATUS.read_text().splitlines()
+    except OSError:
+        return None
+    found = next((line for line in lines if line.startswith(f"{name}:")), None)
+    return int(found.split()[1]) * 1024 if found else None

@@ -1,0 +1,136 @@
+"""The whole run: build, resume, step, watch, save, evaluate, finish."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.training.distribution import choose_strategy
+from holdfast.training.failure import check_finite
+from holdfast.training.interruption import interruptions
+from holdfast.training.journal import Journal, open_journal
+from holdfast.training.reporter import Plan, Progress, Reporter
+from holdfast.training.session import Session
+from holdfast.training.settings import TrainingSettings
+from holdfast.training.stopping import Stopping
+
+DONE, INTERRUPTED, NO_LONGER_BETTER = "done", "interrupted", "no longer better"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingResult:
+    """What came of a training."""
+
+    run: Path
+    steps: int  # done, in all
+    ended: str  # DONE, INTERRUPTED or NO_LONGER_BETTER
+    metrics: dict[str, float]  # of the last evaluation, by the OD API's names; {} without one
+    seconds: float
+    predicted_peak_bytes: int | None
+    measured_peak_bytes: int
+
+
+def train(
+    config: TrainEvalPipelineConfig,
+    run: str | Path,
+    *,
+    settings: TrainingSettings | None = None,
+    folder: Path | None = None,
+    reporter: Reporter | None = None,
+) -> TrainingResult:
+    """Train by a config in a run folder; a run that exists is resumed.
+
+    folder: where the config lies, for the relative paths in it. Whatever stops the training, the
+    run can be resumed by calling this again.
+    """
+    settings, reporter = settings or TrainingSettings(), reporter or Reporter()
+    started = time.perf_counter()
+    strategy = choose_strategy()
+    with open_journal(config, Path(run), settings) as journal:
+        session = Session(config, settings, folder or Path(), strategy)
+        start, origin = journal.restore(session)
+        stopping = Stopping(patience=settings.patience, best=journal.best_metric)
+        reporter.started(_plan(session, start, origin))
+        ended, steps = _loop(session, journal, stopping, start, reporter)
+        return TrainingResult(
+            run=Path(run),
+            steps=steps,
+            ended=ended,
+            metrics=journal.metrics,
+            seconds=time.perf_counter() - started,
+            predicted_peak_bytes=None,
+            measured_peak_bytes=journal.finish(),
+        )
+
+
+def _loop(
+    session: Session, journal: Journal, stopping: Stopping, start: int, reporter: Reporter
+) -> tuple[str, int]:
+    """Step until the end, an interruption, or until it no longer gets better."""
+    steps, settings = session.steps, session.settings
+    evaluate_every = settings.evaluate_every or max(1, steps // 10)
+    batches = session.batches(start) if start < steps else iter(())
+    with interruptions() as interruption:
+        for step in range(start, steps):
+            progress = _step(session, journal, batches, step)
+            reporter.stepped(progress)
+            done = step + 1
+            is_last = done == steps or interruption.signal_name is not None
+            evaluates = done % evaluate_every == 0 or done == steps
+            if evaluates or is_last or done % settings.checkpoint_every == 0:
+                reporter.saved(done, journal.save(session, done))
+            if interruption.signal_name is not None:
+                return INTERRUPTED, done
+            if evaluates:
+                result = session.evaluate(reporter.evaluating)
+                if result is not None:
+                    is_best = stopping.judge(result)
+                    journal.evaluated(done, result, stopping.metric_of(result))
+                    reporter.evaluated(done, result, is_best)
+                    if stopping.is_over:
+                        return NO_LONGER_BETTER, done
+    return DONE, max(start, steps)
+
+
+def _step(session: Session, journal: Journal, batches: Any, step: int) -> Progress:
+    """Take one step and note it; a loss that is no number ends the training."""
+    before = time.perf_counter()
+    batch = next(batches)
+    ready = time.perf_counter()
+    result = session.step.run(batch, tf.constant(step, tf.int64))
+    skips = session.step.loss_scale is not None
+    check_finite(result, step, batch, journal.folder, skips)
+    return journal.stepped(
+        session.step, step + 1, result, time.perf_counter() - ready, ready - before
+    )
+
+
+def _plan(session: Session, start: int, origin: str) -> Plan:
+    trained = session.trained
+    statistics = session.data.statistics
+    return Plan(
+        steps=session.steps,
+        start=start,
+        batch_size=session.train_config.batch_size,
+        accumulation=session.settings.accumulation,
+        images=statistics.images,
+        boxes=statistics.boxes,
+        classes=session.detector.num_classes,
+        variables=len(trained.variables),
+        parameters=sum(int(tf.size(variable.value)) for variable in trained.variables),
+        frozen=len(trained.frozen),
+        device=_devices(session.strategy),
+        precision=session.settings.precision,
+        started_from=origin,
+    )
+
+
+def _devices(strategy: tf.distribute.Strategy) -> str:
+    count = strategy.num_replicas_in_sync
+    device = strategy.extended.worker_devices[0].rpartition("device:")[2] or "CPU:0"
+    return device.split(":")[0] + (f" x {count}" if count > 1 else "")

@@ -1,0 +1,62 @@
+"""What a training tells while it runs; a command line, a notebook or a test listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.evaluation.result import EvaluationResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What will be trained, on what."""
+
+    steps: int
+    start: int  # the first step to do; above 0: the run is resumed
+    batch_size: int
+    accumulation: int
+    images: int
+    boxes: int
+    classes: int
+    variables: int  # trained
+    parameters: int  # numbers in them
+    frozen: int  # variables
+    device: str
+    precision: str
+    started_from: str  # what the weights are: a checkpoint, with what fitted, or fresh
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What one step did."""
+
+    step: int  # done, from 1
+    losses: dict[str, float]
+    learning_rate: float
+    gradient_norm: float
+    step_seconds: float
+    input_seconds: float
+    resident_bytes: int
+
+
+class Reporter:
+    """Hears everything and says nothing; override what you want to hear."""
+
+    def note(self, text: str) -> None:
+        """Hear something worth a line."""
+
+    def started(self, plan: Plan) -> None:
+        """Hear that the first step is about to be taken."""
+
+    def stepped(self, progress: Progress) -> None:
+        """Hear of a step."""
+
+    def evaluating(self, done: int, total: int) -> None:
+        """Hear how many images are evaluated."""
+
+    def evaluated(self, step: int, result: EvaluationResult, is_best: bool) -> None:
+        """Hear the result of an evaluation."""
+
+    def saved(self, step: int, path: Any) -> None:
+        """Hear of a checkpoint; no path: another process wrote it."""

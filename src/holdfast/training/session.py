@@ -1,0 +1,198 @@
+"""Everything a training works with, built from a config: data, detector, optimizer, step."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from holdfast.checkpoints.transfer import load_checkpoint
+from holdfast.config.paths import find_checkpoint
+from holdfast.config.schema.optimizer import Optimizer as OptimizerConfig
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.train import TrainConfig
+from holdfast.data.build import build_training_input, open_reader
+from holdfast.data.inspection import Records
+from holdfast.data.pipeline import Pipeline
+from holdfast.data.statistics import Statistics
+from holdfast.data.statistics_cache import record_statistics
+from holdfast.errors import HoldfastError
+from holdfast.evaluation.build import (
+    build_evaluation_input,
+    build_evaluation_step,
+    build_metrics_set,
+)
+from holdfast.evaluation.evaluate import Progress, evaluate_step
+from holdfast.evaluation.result import EvaluationResult
+from holdfast.models.block import Block
+from holdfast.models.detectors.build import build_detector
+from holdfast.training import build
+from holdfast.training.distribution import own_part
+from holdfast.training.settings import TrainingSettings
+from holdfast.training.step import TrainingStep
+from holdfast.training.trained_variables import TrainedVariables
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """Records and what is known about them."""
+
+    records: Records
+    statistics: Statistics
+
+
+class Session:
+    """What one process trains with."""
+
+    def __init__(
+        self,
+        config: TrainEvalPipelineConfig,
+        settings: TrainingSettings,
+        folder: Path,
+        strategy: tf.distribute.Strategy,
+    ) -> None:
+        self.config = config
+        self.settings = settings
+        self.folder = folder
+        self.strategy = strategy
+        self.train_config = config.train_config or TrainConfig()
+        self.data = self._open(config.train_input_reader, "train_input_reader")
+        # Keras draws the seeds of initializers and dropout from here. TensorFlow's own global seed
+        # stays unset: its data sets would then take no seed that is a tensor.
+        random.seed(settings.seed)
+        if settings.deterministic:
+            tf.config.experimental.enable_op_determinism()
+        with strategy.scope():
+            self.detector = build_detector(config, precision=settings.precision)
+            rematerialize(self.detector, settings.rematerialize)
+            self.trained: TrainedVariables = build.build_trained_variables(
+                self.detector, self.train_config
+            )
+            self.step = self._step()
+        self._evaluation: Any = None
+
+    @property
+    def steps(self) -> int:
+        """How many steps the whole training has."""
+        steps = self.settings.steps or self.train_config.num_steps
+        if not steps:
+            raise HoldfastError(
+                "The config does not say how long to train.",
+                fix="Set train_config.num_steps, or give --steps.",
+            )
+        return steps
+
+    def start_weights(self) -> str:
+        """Load the checkpoint to start from, if the config names one; say what was done."""
+        name = self.train_config.fine_tune_checkpoint
+        if not name:
+            return "fresh weights"
+        found = find_checkpoint(name, self.folder)
+        if not found.files:
+            raise HoldfastError(
+                f"There is no checkpoint {name}.", fix="Correct train_config.fine_tune_checkpoint."
+            )
+        prefix = str(found.files[0]).removesuffix(".index")
+        report = load_checkpoint(self.detector, prefix, kind=_kind(self.train_config))
+        if self.step.averages is not None:
+            self.step.averages.reset()
+        return f"{prefix}: {report}"
+
+    def batches(self, start: int) -> Iterator[Any]:
+        """Give this process' part of each batch, from a step on, as its replicas take it."""
+        pipeline = self._pipeline()
+        part = own_part(self.strategy, pipeline.batch_size, self.settings.accumulation)
+        return iter(
+            self.strategy.distribute_datasets_from_function(
+                lambda context: pipeline.batches(start, part)
+            )
+        )
+
+    def evaluate(self, progress: Progress) -> EvaluationResult | None:
+        """Evaluate the weights, or their averages if there are any; None without data for it."""
+        if not self.config.eval_input_reader:
+            return None
+        if self._evaluation is None:
+            data = self._open(self.config.eval_input_reader[0], "eval_input_reader")
+            self._evaluation = (
+                build_evaluation_step(self.config, self.detector, with_loss=True),
+                build_evaluation_input(self.config, data.records, data.statistics),
+                build_metrics_set(self.config, data.records),
+            )
+        step, images, metrics = self._evaluation
+        if self.step.averages is None:
+            return evaluate_step(step, images, metrics, progress=progress)
+        with self.step.averages.swapped():
+            return evaluate_step(step, images, metrics, progress=progress)
+
+    def _pipeline(self) -> Pipeline:
+        return build_training_input(
+            self.config,
+            self.data.records,
+            self.data.statistics,
+            seed=self.settings.seed,
+            budget_bytes=self.settings.input_budget_bytes,
+        )
+
+    def _open(self, reader: Any, name: str) -> DataSet:
+        if reader is None:
+            raise HoldfastError(f"The config has no {name}.", fix=f"Add {name} {{ … }}.")
+        records = open_reader(reader, self.folder, name=name)
+        statistics = record_statistics(records.files, records.layout, records.names)
+        return DataSet(records=records, statistics=statistics)
+
+    def _step(self) -> TrainingStep:
+        train, settings = self.train_config, self.settings
+        optimizer = train.optimizer or OptimizerConfig()
+        variables = self.trained.variables
+        weights = None
+        if settings.class_weights is not None:
+            weights = build.build_class_weights(
+                settings.class_weights, self.data.statistics, None, self.detector.num_classes
+            )
+        return TrainingStep(
+            self.detector,
+            build.build_optimizer(optimizer, variables),
+            build.build_schedule(optimizer),
+            variables=variables,
+            rules=build.build_gradient_rules(train),
+            averages=build.build_averages(optimizer, variables),
+            loss_scale=build.build_loss_scale(settings.precision),
+            class_weights=weights,
+            penalizes=train.add_regularization_loss,
+            accumulation=settings.accumulation,
+        )
+
+
+def rematerialize(detector: Any, names: tuple[str, ...]) -> None:
+    """Mark blocks to be computed again for the gradient; `all` stands for every one."""
+    blocks = dict(named_blocks(detector))
+    for name in blocks if names == ("all",) else names:
+        if name not in blocks:
+            raise HoldfastError(
+                f"The detector has no block {name}.", fix=f"Blocks: {', '.join(blocks)}."
+            )
+        blocks[name].rematerializes = True
+
+
+def named_blocks(detector: Any) -> Iterator[tuple[str, Block]]:
+    """Yield the outermost blocks of each part, which hold nearly all activations."""
+    for part_name in ("backbone", "neck", "head"):
+        part = getattr(detector, part_name)
+        for layer in part._layers:  # Keras lists them nowhere public
+            for block in layer if isinstance(layer, list) else [layer]:
+                if isinstance(block, Block):
+                    yield f"{part_name}/{block.name}", block
+
+
+def _kind(train: TrainConfig) -> Any:
+    """Say what to take from the checkpoint; unset it means what the OD API makes of it."""
+    if train.fine_tune_checkpoint_type:
+        return train.fine_tune_checkpoint_type
+    if train.load_all_detection_checkpoint_vars:
+        return "full"
+    return "detection" if train.from_detection_checkpoint else "classification"

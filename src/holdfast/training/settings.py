@@ -1,0 +1,26 @@
+"""What a user decides about a training beyond the config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.data.budget import DEFAULT_BUDGET_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """How to train; the defaults suit a run of some hours."""
+
+    steps: int | None = None  # None: train_config.num_steps
+    seed: int = 0
+    precision: str = "float32"
+    accumulation: int = 1
+    rematerialize: tuple[str, ...] = ()  # names of blocks, e.g. backbone/expanded_conv_3
+    class_weights: str | None = None  # auto, inverse, or a file
+    evaluate_every: int | None = None  # steps; None: at the end of about every tenth of the run
+    checkpoint_every: int = 500  # steps
+    keep: int = 5
+    patience: int | None = None  # evaluations without a better one; None: never stop early
+    deterministic: bool = False
+    input_budget_bytes: int = DEFAULT_BUDGET_BYTES
+    group_norms_every: int = 50  # steps

@@ -1,0 +1,24 @@
+"""The result as a JSON document."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from holdfast.evaluation.result import ClassScore, EvaluationResult
+
+
+def test_the_document_is_json_that_every_reader_takes():
+    result = EvaluationResult(
+        metrics={"a": 0.25, "b": math.nan, "c": -1.0},
+        per_class={"cat": ClassScore(ap=0.5, ap50=None, objects=2)},
+        images=7,
+        seconds=1.5,
+    )
+    document = json.loads(json.dumps(result.document(), allow_nan=False))
+    assert document == {
+        "metrics": {"a": 0.25, "b": None, "c": -1.0},
+        "per_class": {"cat": {"ap": 0.5, "ap50": None, "objects": 2}},
+        "images": 7,
+        "seconds": 1.5,
+    }
