@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from holdfast.checkpoints import store
 from holdfast.checkpoints.saved import Checkpoint, best_of, checkpoints_in, restore, restore_latest
 from holdfast.checkpoints.store import CheckpointStore
 
@@ -34,10 +35,10 @@ def metric(step: int) -> float:
     return float(step * 7 % 11)  # up and down, so that the best is sometimes old
 
 
-def save(store: CheckpointStore, step: int, size: int) -> None:
+def save(checkpoints: CheckpointStore, step: int, size: int) -> None:
     """Save as training does: first the state, and the metric when it is known."""
-    checkpoint = store.save(step, tensors(step, size), {"position": step * 8})
-    store.rate(checkpoint, metric(step))
+    checkpoint = checkpoints.save(step, tensors(step, size), {"position": step * 8})
+    checkpoints.rate(checkpoint, metric(step))
 
 
 def check(folder: Path) -> list[Checkpoint]:
@@ -69,20 +70,26 @@ def check_clean(folder: Path) -> None:
 
 def killed_at_every_operation(folder: Path, next_step: int) -> None:
     """Kill the third save, which makes one too many; or which replaces the second."""
-    ready = folder.with_name("ready")
+    ready, spare = folder.with_name("ready"), folder.with_name("spare")
     first = os.fork()
     if first == 0:
-        store = CheckpointStore(ready, KEEP)
         for step in (1, 2):
-            save(store, step, 10)
+            save(CheckpointStore(ready, KEEP), step, 10)
+        save(CheckpointStore(spare), next_step, 10)
         os._exit(0)
     os.waitpid(first, 0)
+
+    def write_bundle(prefix: Path, _: object) -> None:
+        """Copy the files; TensorFlow would need longer to start than all the rest takes."""
+        for path in spare.glob(f"*/{prefix.name}.*"):
+            shutil.copy(path, prefix.parent)
 
     def prepare() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(ready, folder)
 
     def third() -> None:
+        store.write_bundle = write_bundle
         save(CheckpointStore(folder, KEEP), next_step, 10)
 
     steps = set()
@@ -95,18 +102,19 @@ def killed_at_every_operation(folder: Path, next_step: int) -> None:
     # Step 1 goes when there are two newer ones; 2 is the best of all and stays.
     assert steps == ({(1, 2)} if next_step == 2 else {(1, 2), (1, 2, 3), (2, 3)}), steps
     shutil.rmtree(ready)
+    shutil.rmtree(spare)
 
 
 # --- a kill at a random moment -------------------------------------------------------------------
 
 
 def save_on(folder: Path, told: int) -> None:
-    store = CheckpointStore(folder, KEEP)
-    restored = store.restore_latest()
+    checkpoints = CheckpointStore(folder, KEEP)
+    restored = checkpoints.restore_latest()
     step = restored.checkpoint.step if restored else 0
     while True:
         step += 1
-        save(store, step, 250_000)
+        save(checkpoints, step, 250_000)
         os.write(told, b"%d\n" % step)
 
 

@@ -145,6 +145,13 @@ def test_judging_an_old_checkpoint_removes_nothing_newer(folder):
     assert steps_in(folder) == [1, 2]
 
 
+def test_judging_a_checkpoint_that_is_gone_does_not_bring_it_back(folder):
+    store = CheckpointStore(folder, keep=1)
+    first, _ = save(store, 1, 2)
+    store.rate(first, 0.5)
+    assert steps_in(folder) == [2]
+
+
 def test_saving_a_step_again_replaces_it(folder):
     store = CheckpointStore(folder, keep=1)
     save(store, 1)
@@ -236,14 +243,17 @@ def test_a_damaged_checkpoint_does_not_push_out_whole_ones(folder):
 # --- crashes -------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_is_told_and_leaves_the_checkpoints_before(folder):
+@pytest.mark.parametrize(
+    ("large", "extra"), [(np.zeros(10_000), None), (np.zeros(1), {"text": "x" * 20_000})]
+)
+def test_a_full_disk_is_told_and_leaves_the_checkpoints_before(folder, large, extra):
     store = CheckpointStore(folder)
     save(store, 1)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
-        with pytest.raises(HoldfastError, match=r"cannot be written.*File too large"):
-            store.save(2, {"model/large": np.zeros(10_000)})
+        with pytest.raises(HoldfastError, match=r"step-00000002.*cannot be written.*too large"):
+            store.save(2, {"model/large": large}, extra)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in folder.iterdir()] == ["step-00000001"]

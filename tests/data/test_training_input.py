@@ -58,7 +58,9 @@ def records(tmp_path_factory):
     return folder
 
 
-def numbered(name: str, height: int, width: int, num_boxes: int = 1, low: float = 0.1) -> bytes:
+def numbered(
+    name: str, height: int, width: int, num_boxes: int = 1, low: float = 0.1, label: int = 1
+) -> bytes:
     """Make a record of a grey image with equal boxes."""
     image = tf.io.encode_jpeg(np.full((height, width, 3), 127, np.uint8)).numpy()
 
@@ -77,7 +79,7 @@ def numbered(name: str, height: int, width: int, num_boxes: int = 1, low: float 
         "image/source_id": strings(name.encode()),
         "image/height": integers(height),
         "image/width": integers(width),
-        "image/object/class/label": integers(*[1] * num_boxes),
+        "image/object/class/label": integers(*[label] * num_boxes),
         **{f"image/object/bbox/{side}": floats(value) for side, value in sides.items()},
     }
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
@@ -131,6 +133,15 @@ def test_records_and_boxes_that_cannot_be_used_are_left_out(tmp_path):
         for name, weight in zip(epochs[0].source_ids, epochs[0].truth.weights, strict=True)
     }
     assert weights == {"good": 1, "swapped": 0, "good too": 1}
+
+
+def test_a_class_that_the_label_map_does_not_have_stays_left_out(tmp_path):
+    gap = numbered("gap", 32, 32, 3, label=2)
+    folder = write(tmp_path / "a", numbered("good", 32, 32), gap)
+    (folder / "label_map.pbtxt").write_text('item { id: 1 name: "a" } item { id: 3 name: "c" }')
+    batch = next(training_input(folder, batch_size=2).batches().as_numpy_iterator())
+    assert batch.truth.boxes.shape == (2, 1, 4)
+    assert batch.truth.weights.sum() == 1
 
 
 def test_plain_and_compressed_files_mix(tmp_path):

@@ -31,9 +31,10 @@ def made(records_folder) -> Setup:
 def detector(made):
     built = build_detector(made.config)
     random = np.random.default_rng(1)
+    # By default the signal fades on its way: all scores are equal, and rounding would order them.
     for weight in built.trainable_weights:
-        # By default the signal fades on its way, all scores are equal, and rounding orders them.
         if len(weight.shape) == 4:
             sources = np.prod(weight.shape[:2] if weight.shape[3] == 1 else weight.shape[:3])
-            weight.assign(random.normal(0.0, np.sqrt(2.0 / sources), weight.shape))
+            scale = 30.0 if "classes" in weight.path else 1.0
+            weight.assign(scale * random.normal(0.0, np.sqrt(2.0 / sources), weight.shape))
     return built

@@ -70,10 +70,7 @@ def write_bundle(prefix: Path, tensors: Mapping[str, Any]) -> None:
             )
     except tf.errors.OpError as error:
         # Not passed on as it is: a full disk has the type of memory that ran out.
-        raise HoldfastError(
-            f"The checkpoint {prefix} cannot be written: {_first_line(error)}",
-            fix="Make room on the disk (--keep says how many checkpoints stay).",
-        ) from error
+        raise unwritable(prefix, _first_line(error)) from error
     for path in prefix.parent.glob(f"{prefix.name}.*"):
         sync(path)
 
@@ -85,6 +82,15 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def unwritable(path: Path, why: object) -> HoldfastError:
+    """Say that a checkpoint cannot be written, and what to do."""
+    return HoldfastError(
+        f"The checkpoint {path} cannot be written: {why}.",
+        fix="Make room on the disk (--keep says how many checkpoints stay), then start the same "
+        "command again: the run goes on.",
+    )
 
 
 def _damaged(what: str, error: Exception) -> DamagedCheckpointError:

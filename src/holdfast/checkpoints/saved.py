@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -102,11 +103,8 @@ def document_text(checkpoint: Checkpoint) -> str:
 
 def best_of(checkpoints: Iterable[Checkpoint]) -> Checkpoint | None:
     """Choose the one with the best metric, of equal ones the first; None if none has a metric."""
-    best: Checkpoint | None = None
-    for each in checkpoints:
-        if each.rank is not None and (best is None or best.rank is None or each.rank > best.rank):
-            best = each
-    return best
+    ranked = [(each.rank, each) for each in checkpoints if each.rank is not None]
+    return max(ranked, key=itemgetter(0))[1] if ranked else None
 
 
 def restore(checkpoint: Checkpoint) -> Restored:

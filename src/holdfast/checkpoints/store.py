@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.checkpoints import saved
-from holdfast.checkpoints.bundle import sync, write_bundle
+from holdfast.checkpoints.bundle import sync, unwritable, write_bundle
 from holdfast.checkpoints.saved import (
     DOCUMENT_NAME,
     GROUPS,
@@ -75,10 +75,14 @@ class CheckpointStore:
         return checkpoint
 
     def rate(self, checkpoint: Checkpoint, metric: float) -> Checkpoint:
-        """Add the metric to a checkpoint that was saved before it was judged."""
+        """Add the metric to a checkpoint that was saved before it was judged.
+
+        If it is no longer there, nothing happens.
+        """
         rated = replace(checkpoint, metric=_finite(metric), higher_is_better=self.higher_is_better)
-        write_text(rated.path / DOCUMENT_NAME, saved.document_text(rated))
-        self._rotate()
+        if rated.path.is_dir():
+            write_text(rated.path / DOCUMENT_NAME, saved.document_text(rated))
+            self._rotate()
         return rated
 
     def latest(self) -> Checkpoint | None:
@@ -106,8 +110,10 @@ class CheckpointStore:
             write_bundle(temporary / TENSORS_NAME, tensors)
             write_text(temporary / DOCUMENT_NAME, saved.document_text(checkpoint))
             sync(temporary)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(temporary, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise unwritable(checkpoint.path, error.strerror) from error
             raise
         return temporary
 

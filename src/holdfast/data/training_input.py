@@ -57,7 +57,11 @@ def training_pipeline(
     has_buckets = not settings.has_fixed_shape and settings.batch_size > 1
     buffers = buffers_of(statistics, settings, has_buckets)
     crowds = statistics.boxes_per_image
-    lists = frozenset({"weights"}) | settings.extras
+    # Where statistics found nothing wrong, nothing is judged a second time.
+    is_clean = not statistics.boxes_left_out
+    layout = replace(
+        records.layout, lists=frozenset({"weights"}) | settings.extras, is_verified=is_clean
+    )
     return Pipeline(
         stream=RecordStream(
             files=records.files,
@@ -68,13 +72,12 @@ def training_pipeline(
             shuffle_records=buffers.shuffle_records if settings.shuffles else 1,
             buckets=Buckets(batch_size=settings.batch_size) if has_buckets else None,
         ),
-        # Statistics have seen every record that is left.
-        parse=record_parser(replace(records.layout, lists=lists, is_verified=True)),
+        parse=record_parser(layout),
         resize=resize,
         batch_size=settings.batch_size,
         max_boxes=max(1, crowds.maximum if crowds else 0) * settings.boxes_factor,
         num_classes=settings.num_classes,
-        judges_boxes=bool(statistics.boxes_left_out or statistics.clipped),
+        judges_boxes=not is_clean or statistics.clipped > 0,
         augmentations=augmentations,
         parallel_calls=buffers.parallel_calls,
         prefetch_batches=buffers.prefetch_batches,

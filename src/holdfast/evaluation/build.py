@@ -89,6 +89,17 @@ def build_evaluation_step(
     )
 
 
+def evaluates_averages(config: TrainEvalPipelineConfig) -> bool:
+    """Tell whether the moving averages of the weights are evaluated instead of the weights.
+
+    eval_config decides; where it says nothing, they are wherever the training keeps them.
+    """
+    evaluation, train = config.eval_config or EvalConfig(), config.train_config or TrainConfig()
+    if evaluation.has("use_moving_averages"):
+        return evaluation.use_moving_averages
+    return train.optimizer is None or train.optimizer.use_moving_average
+
+
 def _largest_image(statistics: Statistics) -> InputShape:
     sizes = statistics.image_sizes
     height, width = (sizes.height.maximum, sizes.width.maximum) if sizes else (1, 1)

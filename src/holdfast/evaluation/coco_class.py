@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from faster_coco_eval import COCO, COCOeval_faster
@@ -73,10 +72,11 @@ def class_measures(labelled: Rows, found: Rows) -> NDArray[np.float64]:
     A crowd is no object, but swallows what is found in it.
     """
     images = np.union1d(labelled["image"], found["image"]).tolist()
+    box_areas = np.prod(_sizes(found), axis=1, dtype=np.float64)
     # The library's form of the data takes much more memory than ours: it exists only in here.
     evaluation = COCOeval_faster(
-        _coco(images, list(_labelled_annotations(labelled))),
-        _coco(images, list(_found_annotations(found))),
+        _coco(images, labelled, area=labelled["area"], iscrowd=labelled["is_crowd"].astype(int)),
+        _coco(images, found, area=box_areas, score=found["score"]),
         iouType="bbox",
     )
     evaluation.evaluate()
@@ -93,31 +93,25 @@ def _value(measure: Measure, precision: NDArray[np.float64], recall: NDArray[np.
     return float(np.mean(values if measure.threshold is None else values[measure.threshold]))
 
 
-def _coco(images: list[int], annotations: list[dict[str, Any]]) -> COCO:
+def _coco(images: list[int], rows: Rows, **further: NDArray[np.generic]) -> COCO:
+    """Write rows as annotations of one category; further are columns by the library's names."""
+    x_y_width_height = np.hstack([rows["box"][:, 1::-1], _sizes(rows)[:, ::-1]])
+    columns = {"image_id": rows["image"], "bbox": x_y_width_height, **further}
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
     return COCO(
         {
             "images": [{"id": image} for image in images],
             "categories": [{"id": 1}],
-            "annotations": annotations,
+            "annotations": [
+                # Ids begin with 1: to the library, 0 means "no match".
+                {"id": number, "category_id": 1, **dict(zip(columns, each, strict=True))}
+                for number, each in enumerate(values, start=1)
+            ],
         }
     )
 
 
-def _labelled_annotations(rows: Rows) -> Iterator[dict[str, Any]]:
-    for annotation, row in zip(_annotations(rows), rows, strict=True):
-        yield annotation | {"area": float(row["area"]), "iscrowd": int(row["is_crowd"])}
-
-
-def _found_annotations(rows: Rows) -> Iterator[dict[str, Any]]:
-    for annotation, row in zip(_annotations(rows), rows, strict=True):
-        _, _, width, height = annotation["bbox"]
-        yield annotation | {"area": width * height, "score": float(row["score"])}
-
-
-def _annotations(rows: Rows) -> Iterator[dict[str, Any]]:
-    boxes = rows["box"]
-    sizes = boxes[:, 2:] - boxes[:, :2]
-    x_y_width_height = np.hstack([boxes[:, 1::-1], sizes[:, ::-1]]).tolist()
-    # Ids begin with 1: to the library, 0 means "no match".
-    for number, (row, box) in enumerate(zip(rows, x_y_width_height, strict=True), start=1):
-        yield {"id": number, "image_id": int(row["image"]), "category_id": 1, "bbox": box}
+def _sizes(rows: Rows) -> NDArray[np.float32]:
+    """Give heights and widths, (N, 2)."""
+    sizes: NDArray[np.float32] = rows["box"][:, 2:] - rows["box"][:, :2]
+    return sizes

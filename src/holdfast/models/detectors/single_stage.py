@@ -200,7 +200,8 @@ class SingleStageDetector(keras.Model):
                 "Anchors need to know the height and width of the input.",
                 fix="Call the detector with inputs of a known shape (None is fine for the batch).",
             )
-        shapes = [(int(each.shape[1]), int(each.shape[2])) for each in features]
+        # Tuples: a list in the dictionary would keep TensorFlow from saving the detector.
+        shapes = tuple((int(each.shape[1]), int(each.shape[2])) for each in features)
         self._seen.maps[int(height), int(width)] = shapes
         return self.anchors(int(height), int(width))
 
@@ -212,7 +213,7 @@ class _SeenShapes:
     """
 
     def __init__(self) -> None:
-        self.maps: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self.maps: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
 
 
 def _sampled(targets: Targets, sampler: Sampler) -> Targets:
