@@ -1,0 +1,273 @@
+"""Recipes: the published networks, filled in so that they train."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.checkpoints.legacy_reader import open_checkpoint
+from holdfast.checkpoints.matching import match
+from holdfast.checkpoints.own_names import named_variables
+from holdfast.cli.new_checkpoint import predicted_scores
+from holdfast.config.check import check_config
+from holdfast.config.encode import to_json
+from holdfast.config.load import load_config
+from holdfast.config.recipes.box_sides import (
+    SMALLEST_SIDE,
+    MedianSizes,
+    Sides,
+    box_at_input,
+    judge_box_sides,
+)
+from holdfast.config.recipes.fill import Filling, Start, fill, recipe_model
+from holdfast.config.recipes.recipe import RECIPES, Recipe, find_recipe
+from holdfast.config.recipes.schedule import FEWEST_STEPS, MOST_STEPS, plan_schedule
+from holdfast.config.schema.input_reader import InputReader, TFRecordInputReader
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.train import CheckpointVersion
+from holdfast.errors import HoldfastError
+from holdfast.models.detectors.build import build_detector
+
+from .protobuf_oracle import oracle_json
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+ZOO = {
+    "ssd_mobilenet_v2_320": "tf2/ssd_mobilenet_v2_320x320_coco17_tpu-8",
+    "ssdlite_mobilenet_v2": "tf1/ssdlite_mobilenet_v2_coco",
+    "fpnlite_320": "tf2/ssd_mobilenet_v2_fpnlite_320x320_coco17_tpu-8",
+    "fpnlite_640": "tf2/ssd_mobilenet_v2_fpnlite_640x640_coco17_tpu-8",
+    "retinanet_50_640": "tf2/ssd_resnet50_v1_fpn_640x640_coco17_tpu-8",
+    "efficientdet_d0": "tf2/ssd_efficientdet_d0_512x512_coco17_tpu-8",
+    "efficientdet_d1": "tf2/ssd_efficientdet_d1_640x640_coco17_tpu-8",
+    "efficientdet_d2": "tf2/ssd_efficientdet_d2_768x768_coco17_tpu-8",
+}
+# What a recipe changes on purpose: nothing that a variable's name or shape depends on.
+CHANGED = {
+    "ssdlite_mobilenet_v2": {
+        "model.ssd.feature_extractor.conv_hyperparams.batch_norm.decay": 0.997,
+        "model.ssd.box_predictor.convolutional_box_predictor.conv_hyperparams.batch_norm.decay": (
+            0.997
+        ),
+    }
+}
+every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+
+
+def reader(name: str, **values: object) -> InputReader:
+    records = TFRecordInputReader(input_path=(name,))
+    return InputReader(label_map_path="map.pbtxt", tf_record_input_reader=records, **values)
+
+
+def filling(recipe: Recipe, num_images: int = 1000, **changes: object) -> Filling:
+    values = {
+        "num_classes": 2,
+        "num_images": num_images,
+        "most_boxes": 7,
+        "schedule": plan_schedule(recipe, num_images),
+        "train_reader": reader("train.record"),
+        "eval_reader": reader("val.record", shuffle=False, num_epochs=1),
+        "start": None,
+    }
+    return Filling(**(values | changes))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the files that the filled recipes name."""
+    (tmp_path / "map.pbtxt").write_text('item { id: 1 name: "cat" } item { id: 2 name: "dog" }')
+    for name in ("train.record", "val.record", "ckpt-0.index"):
+        (tmp_path / name).write_bytes(b"something")
+    return tmp_path
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "pipeline.config"
+    path.write_text(text)
+    return path
+
+
+@every_recipe
+def test_a_recipe_is_the_network_of_the_zoo(recipe, corpus):
+    published = load_config(
+        corpus / "zoo_configs" / f"{ZOO[recipe.name]}.config", CHANGED.get(recipe.name)
+    )
+    assert recipe_model(recipe, num_classes=90) == published.model
+
+
+@pytest.mark.parametrize(("name", "index"), [("ssd_mobilenet_v2_320", "47"), ("fpnlite_320", "16")])
+def test_a_built_recipe_has_all_variables_of_the_zoos_checkpoint(name, index, corpus):
+    detector = build_detector(recipe_model(find_recipe(name), num_classes=90))
+    checkpoint = open_checkpoint(corpus / "checkpoint_indexes" / f"checkpoint{index}")
+    report = match(detector, checkpoint, "full")
+    assert len(report.loaded) == len(checkpoint.shapes) > 300
+    assert not report.missing + report.mismatched + report.unused
+    own = {name: tuple(each.shape) for name, each in named_variables(detector).items()}
+    assert predicted_scores(own) == predicted_scores(checkpoint.shapes) == 90 + 1
+
+
+@every_recipe
+def test_a_filled_recipe_passes_the_check_without_a_warning(recipe, folder):
+    report = check_config(written(folder, fill(recipe, filling(recipe))))
+    assert report.errors + report.warnings == ()
+
+
+@every_recipe
+def test_protobuf_reads_the_same_in_it(recipe, folder):
+    text = fill(recipe, filling(recipe))
+    config = load_config(written(folder, text))
+    assert oracle_json(text, TrainEvalPipelineConfig) == to_json(config)
+
+
+@every_recipe
+def test_it_trains_as_its_comments_say(recipe, folder):
+    text = fill(recipe, filling(recipe))
+    train = load_config(written(folder, text)).train_config
+    rate = train.optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate
+    published, batch, own, own_batch = map(
+        float,
+        re.search(
+            r"Published: ([\d.]+) for a batch of (\d+). In proportion, that is ([\d.]+) for (\d+)",
+            text,
+        ).groups(),
+    )
+    assert own_batch == train.batch_size
+    assert own == rate.learning_rate_base
+    assert own / own_batch == pytest.approx(published / batch, rel=1e-3)
+    epochs = float(re.search(r"About (\d+) epochs of the 1000 training images", text)[1])
+    assert epochs == pytest.approx(train.num_steps * train.batch_size / 1000, abs=0.5)
+    assert rate.total_steps == train.num_steps
+
+
+@every_recipe
+def test_lines_are_as_long_as_one_can_read(recipe):
+    text = fill(recipe, filling(recipe))
+    assert max(len(line) for line in text.splitlines() if "http:" not in line) <= 100
+
+
+@every_recipe
+def test_it_names_the_zoos_weights(recipe):
+    lines = [line.strip() for line in fill(recipe, filling(recipe)).splitlines()]
+    assert f"#   {recipe.archive}" in lines
+    assert f'# fine_tune_checkpoint: "{recipe.zoo_checkpoint}"' in lines
+    assert not any(line.startswith("fine_tune_checkpoint") for line in lines)
+
+
+@every_recipe
+def test_it_starts_from_a_checkpoint(recipe, folder):
+    start = Start(
+        checkpoint="ckpt-0", kind="detection", version=CheckpointVersion.V2, reason="A detector."
+    )
+    path = written(folder, fill(recipe, filling(recipe, start=start)))
+    train = load_config(path).train_config
+    assert train.fine_tune_checkpoint == "ckpt-0"
+    assert train.fine_tune_checkpoint_type == "detection"
+    assert train.fine_tune_checkpoint_version is CheckpointVersion.V2
+    assert check_config(path).errors == ()
+
+
+@every_recipe
+def test_crowded_images_get_room_for_all_their_boxes(recipe, folder):
+    config = load_config(written(folder, fill(recipe, filling(recipe, most_boxes=130))))
+    assert config.train_input_reader.max_number_of_boxes == 130
+    assert config.eval_input_reader[0].max_number_of_boxes == 130
+    suppression = config.model.ssd.post_processing.batch_non_max_suppression
+    assert suppression.max_total_detections == suppression.max_detections_per_class == 200
+
+
+def test_quotes_and_dollars_in_paths_survive(folder):
+    recipe = find_recipe("fpnlite_320")
+    name = 'a "b" ${num_steps} $c \\d.record'
+    path = written(folder, fill(recipe, filling(recipe, train_reader=reader(name))))
+    reading = load_config(path).train_input_reader.tf_record_input_reader
+    assert reading.input_path == (name,)
+
+
+def test_without_held_out_images_there_is_no_evaluation(folder):
+    recipe = find_recipe("fpnlite_320")
+    config = load_config(written(folder, fill(recipe, filling(recipe, eval_reader=None))))
+    assert config.eval_input_reader == ()
+
+
+@given(
+    recipe=st.sampled_from(list(RECIPES.values())),
+    num_images=st.integers(1, 1_000_000),
+    epochs=st.integers(1, 300),
+)
+def test_a_schedule_suits_any_number_of_images(recipe, num_images, epochs):
+    schedule = plan_schedule(recipe, num_images, epochs=epochs)
+    assert 1 <= schedule.batch_size <= min(num_images, recipe.batch_size)
+    assert FEWEST_STEPS <= schedule.num_steps <= MOST_STEPS
+    assert 0 < schedule.warmup_steps < schedule.num_steps / 10
+    assert 0 < schedule.warmup_learning_rate < schedule.learning_rate
+    per_image = recipe.published.learning_rate / recipe.published.batch_size
+    assert schedule.learning_rate / schedule.batch_size == pytest.approx(per_image)
+    if FEWEST_STEPS < schedule.num_steps < MOST_STEPS:  # else a bound decides
+        steps_an_epoch = num_images / schedule.batch_size
+        assert 0 <= schedule.num_steps - epochs * steps_an_epoch < 100 + 1e-6 * schedule.num_steps
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 11])
+def test_a_batch_that_the_images_cannot_fill_is_refused(batch_size):
+    with pytest.raises(HoldfastError, match="10 training images") as caught:
+        plan_schedule(find_recipe("fpnlite_320"), 10, batch_size=batch_size)
+    assert caught.value.fix == "Choose from 1 to 10."
+
+
+def test_no_epochs_and_no_images_are_refused():
+    recipe = find_recipe("fpnlite_320")
+    with pytest.raises(HoldfastError, match="0 epochs"):
+        plan_schedule(recipe, 10, epochs=0)
+    with pytest.raises(HoldfastError, match="no image"):
+        plan_schedule(recipe, 0)
+
+
+def sizes(box: float, image: float = 1000) -> MedianSizes:
+    return MedianSizes(image=Sides(image, image), box=Sides(box, box))
+
+
+@pytest.mark.parametrize(
+    ("name", "box", "better"),
+    [
+        ("fpnlite_320", 20, "fpnlite_640"),  # 6.4 pixels; of the same kind
+        ("efficientdet_d0", 13, "efficientdet_d1"),
+        ("efficientdet_d0", 11, "efficientdet_d2"),  # d1 would not be enough
+        ("ssd_mobilenet_v2_320", 26, "fpnlite_320"),  # 7.8 pixels at 300, 8.3 at 320
+        ("fpnlite_320", 11, "efficientdet_d2"),  # fpnlite_640 would not be enough
+    ],
+)
+def test_small_boxes_are_warned_of_with_a_recipe_that_sees_them_larger(name, box, better):
+    problem = judge_box_sides(find_recipe(name), sizes(box))
+    assert problem is not None
+    assert problem.severity == "warning"
+    assert problem.fix.startswith(f"{better} sees them at ")
+    assert box_at_input(find_recipe(better), sizes(box)).mean >= SMALLEST_SIDE
+
+
+def test_boxes_too_small_for_every_recipe_call_for_tiles():
+    assert "efficientdet_d2" in judge_box_sides(find_recipe("fpnlite_320"), sizes(5)).fix
+    assert "tiles" in judge_box_sides(find_recipe("fpnlite_320"), sizes(5)).fix
+    assert "no recipe" in judge_box_sides(find_recipe("efficientdet_d2"), sizes(5)).fix
+
+
+@pytest.mark.parametrize(("name", "box"), [("fpnlite_320", 25), ("efficientdet_d2", 10.5)])
+def test_larger_boxes_are_not_warned_of(name, box):
+    assert judge_box_sides(find_recipe(name), sizes(box)) is None
+
+
+def test_an_unknown_recipe_is_refused_with_the_nearest():
+    with pytest.raises(HoldfastError) as caught:
+        find_recipe("EfficentDet_D0")
+    assert "Did you mean efficientdet_d0?" in caught.value.fix
+
+
+def test_the_docs_list_every_recipe_with_its_numbers():
+    page = (PROJECT / "docs" / "new.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (\d+) \| ([\d.]+) \| (\d+) \|$", page, re.MULTILINE)
+    assert rows == [
+        (each.name, str(each.input_size), f"{each.coco_map:g}", str(each.batch_size))
+        for each in RECIPES.values()
+    ]

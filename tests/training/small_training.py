@@ -1,0 +1,95 @@
+"""A training of seconds, as a process that can be killed: python small_training.py FOLDER RUN …"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+CONFIG = """
+model { ssd { num_classes: 4
+  image_resizer { fixed_shape_resizer { height: 64 width: 64 } }
+  feature_extractor {
+    type: "ssd_mobilenet_v2_keras" depth_multiplier: 0.1 min_depth: 8 num_layers: 3
+    override_base_feature_extractor_hyperparams: true
+    conv_hyperparams { %(layers)s } }
+  box_coder { faster_rcnn_box_coder { } }
+  matcher { argmax_matcher { force_match_for_each_row: true } }
+  similarity_calculator { iou_similarity { } }
+  encode_background_as_zeros: true
+  anchor_generator { ssd_anchor_generator { num_layers: 3 aspect_ratios: 1.0 aspect_ratios: 2.0 } }
+  box_predictor { convolutional_box_predictor {
+    use_dropout: %(dropout)s conv_hyperparams { %(layers)s } } }
+  loss {
+    classification_loss { weighted_sigmoid_focal { alpha: 0.25 } }
+    localization_loss { weighted_smooth_l1 { } } }
+  post_processing { score_converter: SIGMOID batch_non_max_suppression {
+    score_threshold: 0.01 max_detections_per_class: 20 max_total_detections: 20 } } } }
+train_config { batch_size: 8 num_steps: 12
+  optimizer { momentum_optimizer { learning_rate { cosine_decay_learning_rate {
+    learning_rate_base: 0.02 total_steps: 12 warmup_learning_rate: 0.01 warmup_steps: 2 } } }
+    use_moving_average: true }
+  data_augmentation_options { random_horizontal_flip { } }
+  data_augmentation_options { ssd_random_crop { } } }
+train_input_reader { label_map_path: "label_map.pbtxt"
+  tf_record_input_reader { input_path: "train.record-*" } }
+eval_input_reader { label_map_path: "label_map.pbtxt"
+  tf_record_input_reader { input_path: "train.record-*" } }
+"""
+LAYERS = """regularizer { l2_regularizer { weight: 4e-5 } } activation: RELU_6
+initializer { truncated_normal_initializer { stddev: 0.03 } }
+batch_norm { scale: true decay: 0.9 train: %s }"""
+
+
+def config_text(*, frozen: bool = False, dropout: bool = True) -> str:
+    """Give the config; frozen: batch norm keeps its statistics."""
+    layers = LAYERS % ("false" if frozen else "true")
+    return CONFIG % {"layers": layers, "dropout": str(dropout).lower()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--checkpoint-every", type=int, default=2)
+    parser.add_argument("--evaluate-every", type=int, default=100)
+    parser.add_argument("--accumulate", type=int, default=1)
+    parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--plain", action="store_true", help="frozen batch norm, no dropout")
+    options = parser.parse_args()
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    train_small(options)
+
+
+def train_small(options: argparse.Namespace) -> None:
+    import tensorflow as tf
+
+    from holdfast.config.decode import decode
+    from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+    from holdfast.training.loop import train
+    from holdfast.training.settings import TrainingSettings
+
+    strategy = None
+    if options.replicas > 1:
+        (cpu,) = tf.config.list_physical_devices("CPU")
+        logical = [tf.config.LogicalDeviceConfiguration()] * options.replicas
+        tf.config.set_logical_device_configuration(cpu, logical)
+        names = [f"/cpu:{index}" for index in range(options.replicas)]
+        strategy = tf.distribute.MirroredStrategy(names)
+    text = config_text(frozen=options.plain, dropout=not options.plain)
+    train(
+        decode(text, TrainEvalPipelineConfig).message,
+        options.run,
+        settings=TrainingSettings(
+            deterministic=True,
+            checkpoint_every=options.checkpoint_every,
+            evaluate_every=options.evaluate_every,
+            accumulation=options.accumulate,
+        ),
+        folder=options.folder,
+        strategy=strategy,
+    )
+
+
+if __name__ == "__main__":
+    main()

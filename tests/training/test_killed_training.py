@@ -1,0 +1,133 @@
+"""Runs that are killed, split or spread over devices train as one that is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.data.convert import convert
+from holdfast.data.sources.find import open_source
+from holdfast.runs.run import Run, is_run
+
+PROGRAM = Path(__file__).with_name("small_training.py")
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    convert(open_source("20@64", format_name="synthetic", seed=1), str(folder), val=0.0, seed=0)
+    return folder
+
+
+def start(data: Path, run: Path, *options: str, **environment: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, str(PROGRAM), str(data), str(run), *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def finish(process: subprocess.Popen) -> None:
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+
+
+def losses(run: Path) -> list[dict[str, float]]:
+    """Give the losses of every step, which must all be there, once and in order."""
+    events = [event for event in Run.open(run).read_events() if event.kind == "step"]
+    assert [event.step for event in events] == list(range(1, STEPS + 1))
+    return [event.values["losses"] for event in events]
+
+
+@pytest.fixture(scope="module")
+def whole(data, tmp_path_factory):
+    """The losses of a run that nothing interrupted."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    finish(start(data, run))
+    return losses(run)
+
+
+def kill_once(data: Path, run: Path, wait: float) -> bool:
+    """Kill a training some time after its first event; tell whether it was still running."""
+    process = start(data, run)
+    events = run / "events.jsonl"
+    size = events.stat().st_size if events.exists() else 0
+    while process.poll() is None and (not events.exists() or events.stat().st_size <= size):
+        time.sleep(0.01)
+    time.sleep(wait)
+    was_running = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return was_running
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, whole, kills):
+    random.seed(kills)
+    run = tmp_path / "run"
+    killed = sum(kill_once(data, run, random.random() * 0.3) for _ in range(kills))
+    assert killed >= 1
+    assert is_run(run)
+    finish(start(data, run))
+    assert losses(run) == whole  # to the last bit
+
+
+def test_a_batch_in_pieces_gives_the_losses_of_the_whole_batch(data, tmp_path):
+    finish(start(data, tmp_path / "one", "--plain"))
+    finish(start(data, tmp_path / "four", "--plain", "--accumulate", "4"))
+    assert_close(losses(tmp_path / "one"), losses(tmp_path / "four"), 1e-5)
+
+
+def test_two_devices_give_the_losses_of_one(data, tmp_path):
+    finish(start(data, tmp_path / "one", "--plain"))
+    finish(start(data, tmp_path / "two", "--plain", "--replicas", "2"))
+    assert_close(losses(tmp_path / "one"), losses(tmp_path / "two"), 1e-4)
+
+
+def test_two_processes_give_the_losses_of_one(data, tmp_path):
+    finish(start(data, tmp_path / "one", "--plain"))
+    workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    processes = [
+        start(
+            data,
+            tmp_path / "two",
+            "--plain",
+            TF_CONFIG=json.dumps(
+                {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
+            ),
+        )
+        for index in range(2)
+    ]
+    for process in processes:
+        finish(process)
+    assert_close(losses(tmp_path / "one"), losses(tmp_path / "two"), 1e-4)
+
+
+def assert_close(one: list[dict[str, float]], other: list[dict[str, float]], error: float) -> None:
+    for step, (left, right) in enumerate(zip(one, other, strict=True), start=1):
+        assert left.keys() == right.keys()
+        for name in left:
+            assert np.isclose(left[name], right[name], rtol=error, atol=1e-7), (step, name)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
