@@ -22,6 +22,7 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/input_pipeline.py
+	$(BIN)/python benchmarks/training_step.py
 
 bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py

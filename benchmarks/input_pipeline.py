@@ -18,17 +18,13 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from holdfast.config.decode import decode  # noqa: E402
-from holdfast.config.label_map import load_label_map  # noqa: E402
-from holdfast.config.schema.image_resizer import ImageResizer  # noqa: E402
-from holdfast.config.schema.input_reader import InputReader  # noqa: E402
-from holdfast.config.schema.train import TrainConfig  # noqa: E402
-from holdfast.data.build import build_augmentations, build_layout, build_resizer  # noqa: E402
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig  # noqa: E402
+from holdfast.data.build import build_training_input, open_reader  # noqa: E402
 from holdfast.data.convert import convert  # noqa: E402
 from holdfast.data.images import decode_image  # noqa: E402
-from holdfast.data.pipeline import Pipeline  # noqa: E402
-from holdfast.data.records import RecordStream  # noqa: E402
+from holdfast.data.resize import fixed_shape  # noqa: E402
 from holdfast.data.sources.find import open_source  # noqa: E402
-from holdfast.data.sources.tfrecord import record_parser  # noqa: E402
+from holdfast.data.statistics_cache import record_statistics  # noqa: E402
 
 ROUNDS = 7
 IMAGES = 800
@@ -60,8 +56,9 @@ def measure(folder: Path) -> dict[str, list[float]]:
     files = tuple(str(path) for path in sorted(folder.glob("train.record-*")))
     runs: dict[str, Callable[[], tf.data.Dataset]] = {
         "read, parse and decode": lambda: decoding_only(files),
-        "flip": lambda: pipeline(files, folder, FLIP),
-        "flip + ssd_random_crop": lambda: pipeline(files, folder, CROP),
+        "read, parse, decode and resize": lambda: decoding_and_resizing(files),
+        "flip": lambda: pipeline(folder, FLIP),
+        "flip + ssd_random_crop": lambda: pipeline(folder, CROP),
     }
     datasets = {name: make() for name, make in runs.items()}
     rates: dict[str, list[float]] = {name: [] for name in runs}
@@ -82,21 +79,30 @@ def decoding_only(files: tuple[str, ...]) -> tf.data.Dataset:
     return dataset.map(decode_record, num_parallel_calls=2, deterministic=True).prefetch(BATCH)
 
 
-def pipeline(files: tuple[str, ...], folder: Path, options: str) -> tf.data.Dataset:
-    count = sum(1 for _ in tf.data.TFRecordDataset(list(files)))
-    train = decode(options, TrainConfig).message
-    resizer = decode("fixed_shape_resizer { height: 300 width: 300 }", ImageResizer).message
-    label_map = load_label_map(folder / "label_map.pbtxt")
-    made = Pipeline(
-        stream=RecordStream(files=files, num_records=count, shuffle_records=count),
-        parse=record_parser(build_layout(InputReader(), label_map)),
-        resize=build_resizer(resizer),
-        augmentations=build_augmentations(train.data_augmentation_options),
-        batch_size=BATCH,
-        max_boxes=100,
-        num_classes=len(label_map.item),
-    )
-    return made.batches()
+def decoding_and_resizing(files: tuple[str, ...]) -> tf.data.Dataset:
+    """Show the share that no pipeline can do without: the resize of the whole image."""
+    features = {"image/encoded": tf.io.FixedLenFeature((), tf.string)}
+
+    def resized(serialized: tf.Tensor) -> tf.Tensor:
+        image = decode_image(tf.io.parse_single_example(serialized, features)["image/encoded"])
+        return fixed_shape(image, height=300, width=300).image
+
+    dataset = tf.data.TFRecordDataset(list(files)).repeat()
+    return dataset.map(resized, num_parallel_calls=2, deterministic=True).prefetch(BATCH)
+
+
+def pipeline(folder: Path, options: str) -> tf.data.Dataset:
+    text = f"""
+    model {{ ssd {{ num_classes: 8
+      image_resizer {{ fixed_shape_resizer {{ height: 300 width: 300 }} }} }} }}
+    train_config {{ batch_size: {BATCH} {options} }}
+    train_input_reader {{ label_map_path: "{folder}/label_map.pbtxt"
+      tf_record_input_reader {{ input_path: "{folder}/train.record-*" }} }}
+    """
+    config = decode(text, TrainEvalPipelineConfig).message
+    records = open_reader(config.train_input_reader, folder)
+    statistics = record_statistics(records.files, records.layout, records.names)
+    return build_training_input(config, records, statistics).batches()
 
 
 def rate(dataset: tf.data.Dataset, images_each: int) -> float:
