@@ -6,7 +6,7 @@ BIN := .venv/bin
 .PHONY: demo test test-all lint bench bench-memory clean
 
 demo: .venv/installed
-	@echo "The demo comes with training. Until then: $(BIN)/holdfast check pipeline.config"
+	$(BIN)/holdfast demo
 
 test: lint
 	$(BIN)/python -m pytest -m "not slow"

@@ -118,9 +118,32 @@ def test_a_missing_input_path_is_refused(folder: Path):
         assert problem.line is not None
 
 
-def test_an_external_reader_needs_no_input_path(folder: Path):
+def test_a_reader_made_by_other_code_is_refused(folder: Path):
     reader = 'tf_record_input_reader { input_path: "eval.record" }'
-    assert judged(folder, (reader, "external_input_reader { }")) == []
+    (problem,) = judged(folder, (reader, "external_input_reader { }"))
+    assert problem.severity == "error"
+    assert problem.path == "eval_input_reader[0].external_input_reader"
+    assert problem.message == "Holdfast does not support it"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "num_additional_channels: 1",
+        "input_type: TF_SEQUENCE_EXAMPLE",
+        "sample_from_datasets_weights: 0.5",
+        "expand_labels_hierarchy: true",
+        "load_context_features: true",
+        "load_dense_pose: true",
+        "load_track_id: true",
+        "load_keypoint_depth_features: true",
+    ],
+)
+def test_settings_that_nothing_obeys_are_refused(folder: Path, setting: str):
+    (problem,) = judged(folder, ("train_input_reader {", f"train_input_reader {{ {setting}"))
+    assert problem.severity == "error"
+    assert problem.path == f"train_input_reader.{setting.partition(':')[0]}"
+    assert problem.line == line_of("train_input_reader {")
 
 
 def test_files_in_a_bucket_are_not_looked_up(folder: Path):
@@ -210,37 +233,6 @@ def test_shards_named_one_by_one_are_counted_together_and_reported_once(folder: 
     shards(folder, 0, 1, 2)
     problems = trained_on(folder, '["part-00000-of-00003", "part-00001-of-00003"]')
     assert [(each.path, each.message) for each in problems] == [(TRAIN, "2 of 3 shards are there")]
-
-
-# Sampling weights: dataset_builder.read_dataset compares them with the number of input paths.
-
-
-def weighted(folder: Path, weights: str, paths: str) -> list[Problem]:
-    (folder / "b.record").write_bytes(b"x")
-    (folder / "c.record").write_bytes(b"x")
-    return judged(
-        folder,
-        ('input_path: "train.record"', f"input_path: {paths}"),
-        ("train_input_reader {", f"train_input_reader {{ sample_from_datasets_weights: {weights}"),
-    )
-
-
-def test_one_weight_for_each_input_path_is_fine(folder: Path):
-    assert weighted(folder, "[0.5, 0.5]", '["train.record", "b.record"]') == []
-
-
-def test_another_number_of_weights_is_refused_as_by_the_od_api(folder: Path):
-    (problem,) = weighted(folder, "0.5", '["train.record", "b.record"]')
-    assert problem.severity == "error"
-    assert problem.path == "train_input_reader.sample_from_datasets_weights"
-    assert problem.message == "1 weights for 2 input paths"
-    assert problem.line == line_of("train_input_reader {")
-
-
-def test_a_glob_counts_as_one_input_path_however_many_files_it_matches(folder: Path):
-    assert weighted(folder, "[0.5, 0.5]", '["train.record", "[bc].record"]') == []
-    (problem,) = weighted(folder, "[0.2, 0.3, 0.5]", '["train.record", "[bc].record"]')
-    assert problem.message == "3 weights for 2 input paths"
 
 
 def test_without_weights_any_number_of_files_is_fine(folder: Path):

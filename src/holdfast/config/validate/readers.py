@@ -32,7 +32,7 @@ class _Reader(NamedTuple):
 
 
 def check_files(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
-    """Yield what is wrong with paths, label maps and sampling weights, each thing once."""
+    """Yield what is wrong with readers, their paths and label maps, each thing once."""
     yield from dict.fromkeys(_problems(config, folder))  # two readers often share a label map
 
 
@@ -68,7 +68,6 @@ def unsupported_settings(reader: InputReader, path: str) -> Iterator[Problem]:
 def _problems(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
     for path, reader in _readers(config):
         yield from _check_records(path, reader, folder)
-        yield from _check_weights(path, reader)
         yield from unsupported_settings(reader, path)
         if reader.label_map_path:
             yield from _check_label_map(config, f"{path}.label_map_path", reader, folder)
@@ -121,17 +120,6 @@ def _check_found(place: str, found: Found) -> Iterator[Problem]:
             )
         elif file.stat().st_size == 0:
             yield Problem(path=place, message=f"{file} is empty", fix="make the records again")
-
-
-def _check_weights(path: str, reader: InputReader) -> Iterator[Problem]:
-    # The OD API wants one weight for each input_path; a glob has one for all its files together.
-    weights, records = reader.sample_from_datasets_weights, reader.tf_record_input_reader
-    if weights and records is not None and len(weights) != len(records.input_path):
-        yield Problem(
-            path=f"{path}.sample_from_datasets_weights",
-            message=f"{len(weights)} weights for {len(records.input_path)} input paths",
-            fix="give one weight for each input_path, in their order",
-        )
 
 
 def _check_label_map(
