@@ -14,10 +14,13 @@ import pytest
 from PIL import Image
 
 from holdfast.cli.inspect import inspect, inspection_json
+from holdfast.config.load import save_config
+from holdfast.config.overrides import apply_overrides
 from holdfast.data.inspection import inspect_data, open_data
 from holdfast.errors import HoldfastError
 
 from ..data.example_records import GOOD_BOX, png, record, write
+from ..models.detectors.small_configs import small_config
 
 LABEL_MAP = 'item { id: 1 name: "cat" } item { id: 2 name: "dog" }'
 CONFIG = """
@@ -118,6 +121,43 @@ def test_a_config_is_all_its_readers_with_the_names_of_its_label_map(folder: Pat
     assert found["readers"]["eval"]["classes"] == {"dog": 1}
     # Two images with two augmented versions each; a plain sheet has two cells.
     assert pixels(folder / "augmented.png").shape[1] > 3 * 300
+
+
+@pytest.fixture(scope="module")
+def with_anchors(folder: Path) -> Path:
+    """A config with a detector, at a resolution at which it was not published."""
+    config, problems = apply_overrides(
+        small_config("fpn", 320, 320),
+        {
+            "train_input_reader": CONFIG[CONFIG.index("reader {") + 7 : CONFIG.index("eval")],
+            "train_input_reader.label_map_path": "map.pbtxt",
+        },
+    )
+    assert not problems
+    save_config(config, folder / "anchors.config")
+    return folder / "anchors.config"
+
+
+def test_anchors_of_a_config_are_laid_over_its_boxes(folder: Path, with_anchors: Path):
+    run = holdfast(with_anchors, "--no-sheet", folder=folder)
+    shown = words(run.stdout)
+    assert run.returncode == 0
+    assert "anchor coverage 100 % of 3 boxes have an anchor with IoU >= 0.5" in shown
+    assert "at 640 x 640: 100 % of all boxes" in shown
+    assert "resolution published at 640 x 640: maps from 80 x 80 to 10 x 10" in shown
+
+
+def test_anchors_that_do_not_fit_the_network_are_noted(
+    folder: Path, with_anchors: Path, capsys: pytest.CaptureFixture[str]
+):
+    text = with_anchors.read_text()
+    assert text.count("max_level: 6") == 2  # of the network, then of the anchors
+    unfit = folder / "unfit.config"
+    unfit.write_text("max_level: 5".join(text.rsplit("max_level: 6", 1)))
+    inspect(str(unfit), no_sheet=True, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["anchor_coverage"] is None
+    assert any("Anchors cannot be laid out" in note for note in found["notes"])
 
 
 def test_the_summary_says_counts_and_names_what_is_left_out(folder: Path):

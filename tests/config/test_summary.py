@@ -180,6 +180,12 @@ def test_one_image_at_a_time_needs_no_square():
     assert said["anchors"].startswith("at most 40·80·6 + ")
 
 
+def test_a_changed_resolution_has_a_row_of_its_own():
+    said = rows((RESIZER, "fixed_shape_resizer { height: 480 width: 480 }"))
+    assert said["resolution"].startswith("published at 320 x 320: ")
+    assert "resolution" not in rows()
+
+
 # The training.
 
 

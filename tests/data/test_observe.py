@@ -237,3 +237,24 @@ def test_a_source_is_observed_as_its_files_say(tmp_path):
     assert bad.reason in (Reason.UNREADABLE, Reason.NOT_DECODABLE)
     assert len(bad.box_reasons) == 1
     assert "b" in bad.place
+
+
+def test_without_decoding_only_what_pixels_tell_is_missing(tmp_path):
+    file = write(
+        tmp_path / "a.record",
+        [
+            record([GOOD_BOX, (0.5, 0.2, 0.1, 0.6)], image=png(30, 20)),
+            record(image=b"no image"),
+            record(image=b""),
+        ],
+    )
+    seen, announced = (
+        list(observe_records([file], RecordLayout(), decodes=decodes)) for decodes in (True, False)
+    )
+    zeros = np.zeros(3)
+    for one, other in zip(seen, announced, strict=True):
+        np.testing.assert_array_equal(one.boxes, other.boxes)
+        empty = {"boxes": None, "pixel_mean": None, "pixel_square_mean": None}
+        assert one._replace(**empty) == other._replace(**empty)
+        np.testing.assert_array_equal(other.pixel_mean, zeros)
+    assert (announced[0].height, announced[0].width) == (20, 30)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from holdfast.cli.inspect_coverage import Covered
     from holdfast.cli.inspect_readers import Opened
     from holdfast.data.inspection import Inspection
     from holdfast.data.statistics import LeftOut, Statistics
@@ -52,7 +53,7 @@ def inspect(
     """Count images, boxes and classes, name what cannot be used, and draw a contact sheet.
 
     What is read is remembered beside the data until the data changes. A config's training images
-    are shown before and after augmentation.
+    are shown before and after augmentation, and its anchors are laid over their boxes.
 
     Example: `holdfast inspect records --sheet records.png`
     """
@@ -63,14 +64,16 @@ def inspect(
 
     opened = open_all(data, format_name, label_map)
     found = {name: _look(name, each, strict) for name, each in opened.sets.items()}
+    covered = _cover(opened, found)
     drawn = None if no_sheet else _draw(opened, found, sheet)
     if as_json:
-        document = inspection_json(found) | {"sheet": drawn}
+        document = inspection_json(found) | {"anchor_coverage": coverage_json(covered)}
+        document |= {"sheet": drawn}
         typer.echo(json.dumps(document, indent=1))  # ASCII: any pipe can carry it
     else:
         from holdfast.cli.inspect_report import print_inspections
 
-        print_inspections(data, found, drawn)
+        print_inspections(data, found, drawn, covered)
 
 
 def inspection_json(found: Mapping[str, Inspection]) -> dict[str, Any]:
@@ -89,6 +92,18 @@ def inspection_json(found: Mapping[str, Inspection]) -> dict[str, Any]:
         "left_out": _merged([one for each in every for one in each.left_out]),
         "readers": {name: _one_json(each) for name, each in found.items()},
     }
+
+
+def coverage_json(covered: Covered | None) -> dict[str, Any] | None:
+    """Give the coverage at the config's resolution, and at the published one under `published`."""
+    if covered is None:
+        return None
+    values = asdict(covered.here)
+    if covered.change is None or covered.published is None:
+        return values
+    height, width, _ = covered.change.published
+    published = {"height": height, "width": width} | asdict(covered.published)
+    return values | {"published": published}
 
 
 def _merged(groups: list[LeftOut]) -> list[dict[str, Any]]:
@@ -129,6 +144,31 @@ def _look(name: str, data: Any, strict: bool) -> Inspection:
         return inspect_data(
             data, strict=strict, progress=lambda done, total: report(done // scale, total // scale)
         )
+
+
+def _cover(opened: Opened, found: dict[str, Inspection]) -> Covered | None:
+    """Lay the config's anchors over its first set; what keeps them from it is noted there."""
+    from holdfast.data.inspection import Records
+    from holdfast.errors import HoldfastError
+
+    name, data = next(iter(opened.sets.items()))
+    if opened.model is None or not isinstance(data, Records):
+        return None
+    from holdfast.cli.inspect_coverage import anchor_coverage
+    from holdfast.cli.progress import progress
+
+    try:
+        with progress("anchors", "MB") as report:
+            return anchor_coverage(
+                opened.model,
+                data,
+                found[name].statistics,
+                lambda done, total: report(done // 10**6, total // 10**6),
+            )
+    except HoldfastError as error:
+        notes = (*found[name].notes, f"Anchors cannot be laid out: {error.message}")
+        found[name] = replace(found[name], notes=notes)
+        return None
 
 
 def _draw(opened: Opened, found: Mapping[str, Inspection], path: str) -> str | None:

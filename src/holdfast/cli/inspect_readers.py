@@ -10,6 +10,7 @@ from holdfast.config.label_map import load_label_map
 from holdfast.config.load import load_config
 from holdfast.config.paths import expand
 from holdfast.config.schema.label_map import StringIntLabelMap
+from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.data.build import build_augmentations, open_reader
 from holdfast.data.inspection import Records, open_data
@@ -20,10 +21,11 @@ _CONFIG_ENDINGS = (".config", ".pbtxt")
 
 
 class Opened(NamedTuple):
-    """Data sets by name, the training data first, and how that is augmented."""
+    """Data sets by name, the training data first; how that is augmented, and what learns it."""
 
     sets: dict[str, Records | Source]
     augmentations: Sequence[Any] = ()
+    model: DetectionModel | None = None
 
 
 def open_all(location: str, format_name: str | None, label_map_path: str | None) -> Opened:
@@ -49,4 +51,4 @@ def _open_config(
         if opened not in sets.values():  # training and evaluation on the same files
             sets[name] = opened
     steps = config.train_config.data_augmentation_options if config.train_config else ()
-    return Opened(sets, build_augmentations(steps) if "train" in sets else ())
+    return Opened(sets, build_augmentations(steps) if "train" in sets else (), config.model)

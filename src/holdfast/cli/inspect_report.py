@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from holdfast.cli.terminal import console, summary_panel
 from holdfast.config.summary import Row
+from holdfast.data.anchor_coverage import Share
 from holdfast.data.inspection import Inspection
 from holdfast.data.statistics import Quantiles, Statistics
 from holdfast.units import bytes_text
 
+if TYPE_CHECKING:
+    from holdfast.cli.inspect_coverage import Covered
+
 _CLASSES = 20  # rows; the others are summed up
 _BAR = 24  # characters of the longest bar
+_WORST_CLASSES = 5  # named with what anchors cover of them
 
 
-def print_inspections(title: str, found: Mapping[str, Inspection], sheet: str | None) -> None:
-    """Print every data set, then where the pictures are."""
+def print_inspections(
+    title: str, found: Mapping[str, Inspection], sheet: str | None, covered: Covered | None = None
+) -> None:
+    """Print every data set, the first with what anchors cover, then where the pictures are."""
     terminal = console()
-    for name, inspection in found.items():
+    for index, (name, inspection) in enumerate(found.items()):
         heading = f"{title}: {name}" if name else title
         statistics = inspection.statistics
-        terminal.print(summary_panel(heading, [*_rows(statistics), *_class_rows(statistics)]))
+        anchors = [] if index or covered is None else _coverage_rows(covered)
+        rows = [*_rows(statistics), *_class_rows(statistics), *anchors]
+        terminal.print(summary_panel(heading, rows))
         _print_left_out(terminal, statistics)
         _print_remarks(terminal, inspection)
     if sheet:
@@ -77,6 +87,33 @@ def _class_rows(statistics: Statistics) -> Iterator[Row]:
     others = list(statistics.classes.values())[_CLASSES:]
     if others:
         yield Row(label, f"and {len(others)} more with {sum(others)} boxes")
+
+
+def _coverage_rows(covered: Covered) -> Iterator[Row]:
+    here = covered.here
+    reached = f"have an anchor with IoU >= {here.iou_threshold:g}"
+    yield Row("anchor coverage", f"{_share(here.all)} {reached}")
+    if here.small.boxes:
+        yield Row("", f"{_share(here.small)} smaller than 32 x 32 pixels of the input")
+    if len(here.classes) > 1:
+        worst = [f"{name} {_percent(share)}" for name, share in here.classes.items()]
+        others = len(worst) - _WORST_CLASSES
+        named = worst[:_WORST_CLASSES] + ([f"{others} more classes"] if others > 0 else [])
+        yield Row("", ", ".join(named))
+    if covered.change is not None and covered.published is not None:
+        height, width, _ = covered.change.published
+        yield Row("", f"at {height} x {width}: {_percent(covered.published.all)} of all boxes")
+        yield Row("resolution", str(covered.change))
+
+
+def _share(share: Share) -> str:
+    return f"{_percent(share)} of {_count(share.boxes, 'box', 'es')}"
+
+
+def _percent(share: Share) -> str:
+    percent = 100 * share.covered / max(share.boxes, 1)
+    # What is rounded must not look like all.
+    return f"{percent if share.covered == share.boxes else min(percent, 99.9):.3g} %"
 
 
 def _print_left_out(terminal: Console, statistics: Statistics) -> None:

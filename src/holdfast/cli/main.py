@@ -11,6 +11,7 @@ import typer
 
 from holdfast.cli.check import check
 from holdfast.cli.convert import convert
+from holdfast.cli.demo import demo
 from holdfast.cli.inspect import inspect
 from holdfast.cli.new import new
 from holdfast.errors import HoldfastError
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(check)
 app.command()(convert)
+app.command()(demo)
 app.command()(inspect)
 app.command()(new)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 def load_tensorflow() -> None:
@@ -14,6 +15,18 @@ def load_tensorflow() -> None:
         from holdfast.data.devices import find_devices
 
         find_devices()
+
+
+def load_strategy() -> Any:
+    """Do the same for a training: its devices must be chosen before the first tensor is made."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with _silent_stderr():
+        from holdfast.data.devices import find_devices
+        from holdfast.training.distribution import choose_strategy
+
+        strategy = choose_strategy()
+        find_devices()
+    return strategy
 
 
 @contextmanager

@@ -33,9 +33,14 @@ class CheckReport:
 
 
 def check_config(
-    path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str],
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
 ) -> CheckReport:
-    """Check a config and everything it names; never raises for what is in a file."""
+    """Check a config and everything it names; never raises for what is in a file.
+
+    folder: where relative paths lead to, by default the config's own.
+    """
     try:
         source = read_config(path, overrides)
         unreadable = source.problems
@@ -45,7 +50,7 @@ def check_config(
         return CheckReport(
             source=Path(path), config=None, errors=unreadable, warnings=(), summary=()
         )
-    folder = source.path.parent
+    folder = folder or source.path.parent
     judged = [
         each if _is_in(each.path, overrides or ()) else placed(each, source.positions)
         for each in validate(source.message, folder)

@@ -10,6 +10,7 @@ from holdfast.config.feature_maps import feature_maps
 from holdfast.config.input_sizes import input_shape
 from holdfast.config.network import Detector, detector_of, extractor_of
 from holdfast.config.paths import find_checkpoint, find_files
+from holdfast.config.resolution import changed_resolution
 from holdfast.config.schema import optimizer as optimizers
 from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.input_reader import InputReader
@@ -118,6 +119,8 @@ def _size_rows(
             f"{each.height}·{each.width}·{each.anchors_per_location}" for each in maps
         )
         yield Row("anchors", f"{bound}{terms} = {sum(each.anchors for each in maps)}")
+    if change := changed_resolution(model):
+        yield Row("resolution", str(change))
 
 
 # The training.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from holdfast.config.input_sizes import InputShape, input_shape
 from holdfast.config.network import detector_of
@@ -12,12 +11,13 @@ from holdfast.config.schema.image_resizer import IdentityResizer, ImageResizer
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
+from holdfast.config.validate.obedience import unsupported_evaluation
 from holdfast.data.budget import DEFAULT_BUDGET_BYTES
 from holdfast.data.build import build_resizer
 from holdfast.data.evaluation_input import EvaluationInput, evaluation_input
 from holdfast.data.inspection import Records
 from holdfast.data.statistics import Statistics
-from holdfast.errors import ConfigError, HoldfastError, Problem
+from holdfast.errors import ConfigError, HoldfastError
 from holdfast.evaluation.coco import CategoryMetrics
 from holdfast.evaluation.metrics_set import COCO, MetricsSet
 from holdfast.evaluation.step import Detector, EvaluationStep
@@ -65,7 +65,7 @@ def build_evaluation_input(
 def build_metrics_set(config: TrainEvalPipelineConfig, records: Records) -> MetricsSet:
     """Say which metrics to compute, of the classes in the records' label map."""
     evaluation = config.eval_config or EvalConfig()
-    if problems := tuple(_unsupported(evaluation)):
+    if problems := tuple(unsupported_evaluation(evaluation)):
         raise ConfigError("eval_config", problems)
     groups = evaluation.super_categories.items()
     return MetricsSet(
@@ -117,20 +117,3 @@ def _classes(config: TrainEvalPipelineConfig, records: Records) -> dict[int, str
         number: name if uses[name] == 1 else f"{name} ({number})"
         for number, name in records.names.items()
     }
-
-
-def _unsupported(evaluation: EvalConfig) -> Iterator[Problem]:
-    """Yield the settings that change the metrics and that Holdfast cannot obey."""
-    for name, (is_set, fix) in {
-        "skip_predictions_for_unlabeled_class": (
-            evaluation.skip_predictions_for_unlabeled_class,
-            "remove it, and label every class in every image",
-        ),
-        "parameterized_metric": (
-            bool(evaluation.parameterized_metric),
-            f'remove it, and write metrics_set: "{COCO}" for the boxes',
-        ),
-    }.items():
-        if is_set:
-            message = "Holdfast does not support it"
-            yield Problem(path=f"eval_config.{name}", message=message, fix=fix)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -19,9 +20,12 @@ from holdfast.config.encode import encode, to_json
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.errors import HoldfastError
 from holdfast.evaluation.result import EvaluationResult
+from holdfast.files import write_text
 from holdfast.memory.host import peak_bytes, resident_bytes
+from holdfast.pictures import Pixels
+from holdfast.runs.difference import differences
 from holdfast.runs.manifest import Manifest
-from holdfast.runs.run import Run, is_run
+from holdfast.runs.run import CONFIG_FOLDER, Run, is_run
 from holdfast.training.distribution import is_chief
 from holdfast.training.reporter import Progress
 from holdfast.training.session import Session
@@ -34,36 +38,52 @@ _PACKAGES = ("holdfast", "tensorflow", "keras", "numpy")
 
 @contextmanager
 def open_journal(
-    config: TrainEvalPipelineConfig, path: Path, settings: TrainingSettings
+    config: TrainEvalPipelineConfig, path: Path, settings: TrainingSettings, folder: Path
 ) -> Iterator[Journal]:
-    """Begin a run, or go on with it; only one process of a training writes."""
+    """Begin a run, or go on with it; only one process of a training writes.
+
+    folder: where the config lies, which those who evaluate the run must know.
+    """
     if not is_chief():
         yield Journal(path, None, settings)
         return
-    with _open_run(config, path, settings) as run:
+    manifest = Manifest(
+        config=to_json(config),
+        seed=settings.seed,
+        versions={name: version(name) for name in _PACKAGES},
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        facts={
+            "class_weights": settings.class_weights,
+            CONFIG_FOLDER: os.path.relpath(folder, path),  # true when both are moved together
+        },
+    )
+    with _open_run(path, manifest, encode(config)) as run:
         yield Journal(path, run, settings)
 
 
-def _open_run(config: TrainEvalPipelineConfig, path: Path, settings: TrainingSettings) -> Run:
+def _open_run(path: Path, manifest: Manifest, config_text: str) -> Run:
     if not is_run(path):
-        manifest = Manifest(
-            config=to_json(config),
-            seed=settings.seed,
-            versions={name: version(name) for name in _PACKAGES},
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        return Run.create(path, manifest, encode(config))
+        return Run.create(path, manifest, config_text)
     run = Run.resume(path)
-    changes = list(run.differences(to_json(config)))
-    if run.manifest.seed != settings.seed:
-        changes.append(f"seed: {run.manifest.seed} -> {settings.seed}")
-    if changes:
+    changes = [
+        *run.differences(manifest.config),
+        *differences(_choices(run.manifest), _choices(manifest)),
+    ]
+    if changes and saved.step_folders(run.checkpoints):
         run.close()
         raise HoldfastError(
             f"The run {path} was begun with another config:\n  " + "\n  ".join(changes),
             fix=f"Train with {run.config_path}, or give the changed config another --run.",
         )
+    if changes:  # nothing is trained yet: the first try failed, and its cause was mended
+        write_text(run.config_path, config_text)
+        run.update(config=manifest.config, seed=manifest.seed, facts=manifest.facts)
     return run
+
+
+def _choices(manifest: Manifest) -> Mapping[str, Any]:
+    """Give what was decided outside of the config and changes what is learnt."""
+    return {"seed": manifest.seed, "class_weights": manifest.facts.get("class_weights")}
 
 
 class Journal:
@@ -148,7 +168,13 @@ class Journal:
         self._saved = self._store.save(step, state, {"seed": self.settings.seed})
         return self._saved.path
 
-    def evaluated(self, step: int, result: EvaluationResult, metric: float | None) -> None:
+    def evaluated(
+        self,
+        step: int,
+        result: EvaluationResult,
+        metric: float | None,
+        pictures: Mapping[str, Pixels],
+    ) -> None:
         """Note an evaluation; the checkpoint of the same step is judged by it."""
         self.metrics = dict(result.metrics)
         if self.run is None or self._store is None:
@@ -156,6 +182,9 @@ class Journal:
         document = result.document()
         self.run.events.append(step, "evaluation", **document)
         self._draw(step, {f"evaluation/{name}": value for name, value in self.metrics.items()})
+        with self._board.as_default():
+            for name, picture in pictures.items():
+                tf.summary.image(name, picture[None], step)
         if metric is not None and self._saved is not None and self._saved.step == step:
             self._saved = self._store.rate(self._saved, metric)
 

@@ -42,17 +42,19 @@ def train(
     settings: TrainingSettings | None = None,
     folder: Path | None = None,
     reporter: Reporter | None = None,
+    strategy: tf.distribute.Strategy | None = None,
 ) -> TrainingResult:
     """Train by a config in a run folder; a run that exists is resumed.
 
-    folder: where the config lies, for the relative paths in it. Whatever stops the training, the
-    run can be resumed by calling this again.
+    folder: where the config lies, for the relative paths in it. strategy: the devices, by default
+    chosen by what there is; on several machines it must be chosen before any tensor is made.
+    Whatever stops the training, the run can be resumed by calling this again.
     """
     settings, reporter = settings or TrainingSettings(), reporter or Reporter()
     started = time.perf_counter()
-    strategy = choose_strategy()
-    with open_journal(config, Path(run), settings) as journal:
-        session = Session(config, settings, folder or Path(), strategy)
+    strategy, folder = strategy or choose_strategy(), folder or Path()
+    with open_journal(config, Path(run), settings, folder) as journal:
+        session = Session(config, settings, folder, strategy)
         start, origin = journal.restore(session)
         stopping = Stopping(patience=settings.patience, best=journal.best_metric)
         reporter.started(_plan(session, start, origin))
@@ -73,7 +75,7 @@ def _loop(
 ) -> tuple[str, int]:
     """Step until the end, an interruption, or until it no longer gets better."""
     steps, settings = session.steps, session.settings
-    evaluate_every = settings.evaluate_every or max(1, steps // 10)
+    evaluate_every = settings.evaluation_interval(steps)
     batches = session.batches(start) if start < steps else iter(())
     with interruptions() as interruption:
         for step in range(start, steps):
@@ -90,7 +92,7 @@ def _loop(
                 result = session.evaluate(reporter.evaluating)
                 if result is not None:
                     is_best = stopping.judge(result)
-                    journal.evaluated(done, result, stopping.metric_of(result))
+                    journal.evaluated(done, result, stopping.metric_of(result), session.pictures)
                     reporter.evaluated(done, result, is_best)
                     if stopping.is_over:
                         return NO_LONGER_BETTER, done

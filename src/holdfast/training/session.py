@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import tensorflow as tf
 
 from holdfast.checkpoints.transfer import load_checkpoint
 from holdfast.config.paths import find_checkpoint
+from holdfast.config.schema.label_map import StringIntLabelMap, StringIntLabelMapItem
 from holdfast.config.schema.optimizer import Optimizer as OptimizerConfig
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
@@ -25,13 +27,16 @@ from holdfast.evaluation.build import (
     build_evaluation_input,
     build_evaluation_step,
     build_metrics_set,
+    evaluates_averages,
 )
 from holdfast.evaluation.evaluate import Progress, evaluate_step
 from holdfast.evaluation.result import EvaluationResult
 from holdfast.models.block import Block
 from holdfast.models.detectors.build import build_detector
+from holdfast.pictures import Pixels
 from holdfast.training import build
 from holdfast.training.distribution import own_part
+from holdfast.training.pictures import build_gallery, draw_pictures
 from holdfast.training.settings import TrainingSettings
 from holdfast.training.step import TrainingStep
 from holdfast.training.trained_variables import TrainedVariables
@@ -73,6 +78,7 @@ class Session:
                 self.detector, self.train_config
             )
             self.step = self._step()
+        self.pictures: dict[str, Pixels] = {}  # of the last evaluation
         self._evaluation: Any = None
 
     @property
@@ -113,7 +119,7 @@ class Session:
         )
 
     def evaluate(self, progress: Progress) -> EvaluationResult | None:
-        """Evaluate the weights, or their averages if there are any; None without data for it."""
+        """Evaluate the weights, or their averages where the config says so; None without data."""
         if not self.config.eval_input_reader:
             return None
         if self._evaluation is None:
@@ -124,9 +130,9 @@ class Session:
                 build_metrics_set(self.config, data.records),
             )
         step, images, metrics = self._evaluation
-        if self.step.averages is None:
-            return evaluate_step(step, images, metrics, progress=progress)
-        with self.step.averages.swapped():
+        averages = self.step.averages if evaluates_averages(self.config) else None
+        with averages.swapped() if averages is not None else nullcontext():
+            self.pictures = draw_pictures(step, images, build_gallery(self.config, metrics.classes))
             return evaluate_step(step, images, metrics, progress=progress)
 
     def _pipeline(self) -> Pipeline:
@@ -152,7 +158,10 @@ class Session:
         weights = None
         if settings.class_weights is not None:
             weights = build.build_class_weights(
-                settings.class_weights, self.data.statistics, None, self.detector.num_classes
+                settings.class_weights,
+                self.data.statistics,
+                _label_map(self.data.records),
+                self.detector.num_classes,
             )
         return TrainingStep(
             self.detector,
@@ -187,6 +196,13 @@ def named_blocks(detector: Any) -> Iterator[tuple[str, Block]]:
             for block in layer if isinstance(layer, list) else [layer]:
                 if isinstance(block, Block):
                     yield f"{part_name}/{block.name}", block
+
+
+def _label_map(records: Records) -> StringIntLabelMap:
+    """Give the label map by which the statistics of the records name the classes."""
+    names = records.names or {}
+    items = (StringIntLabelMapItem(id=number, name=name) for number, name in names.items())
+    return StringIntLabelMap(item=tuple(items))
 
 
 def _kind(train: TrainConfig) -> Any:

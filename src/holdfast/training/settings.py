@@ -24,3 +24,7 @@ class TrainingSettings:
     deterministic: bool = False
     input_budget_bytes: int = DEFAULT_BUDGET_BYTES
     group_norms_every: int = 50  # steps
+
+    def evaluation_interval(self, steps: int) -> int:
+        """Say after how many steps to evaluate, in a training of so many."""
+        return self.evaluate_every or max(1, steps // 10)

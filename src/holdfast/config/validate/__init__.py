@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.validate.network import check_network
+from holdfast.config.validate.obedience import check_obedience
 from holdfast.config.validate.readers import check_files
 from holdfast.config.validate.required import check_required
 from holdfast.config.validate.schedule import check_schedule
@@ -20,4 +21,5 @@ def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]
     yield from check_network(config)
     yield from check_schedule(config)
     yield from check_settings(config)
+    yield from check_obedience(config)
     yield from check_files(config, folder)
