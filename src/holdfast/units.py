@@ -1,4 +1,4 @@
-"""Bytes as text."""
+"""Bytes and seconds as text."""
 
 from __future__ import annotations
 
@@ -15,3 +15,20 @@ def bytes_text(count: int | float) -> str:
     while round(abs(value)) >= 1000 and unit < len(_STEPS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{value:.3g} {_STEPS[unit]}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Say a duration in its two largest units.
+
+    >>> seconds_text(0.42), seconds_text(9.6), seconds_text(75), seconds_text(7400)
+    ('0.42 s', '10 s', '1 min 15 s', '2 h 3 min')
+    """
+    if round(seconds, 1) < 1:
+        return f"{seconds:.2g} s"
+    rest = round(seconds)
+    parts: list[str] = []
+    for name, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, rest = divmod(rest, size)
+        if count or parts:
+            parts.append(f"{count} {name}" if count else "")
+    return " ".join(part for part in parts[:2] if part)
