@@ -20,6 +20,29 @@ train_config {
 """
 
 
+ARCHIVE = "ssdlite_mobilenet_v2_coco_2018_05_09"
+
+
+def write_archive(folder: Path) -> None:
+    """Write what an archive of the model zoo unpacks to: a config and a checkpoint, 90 classes."""
+    from tests.checkpoints.bundles import write_bundle
+
+    from holdfast.checkpoints.legacy_mapping.detector_names import names_of
+    from holdfast.config.load import save_config
+    from holdfast.config.recipes.fill import recipe_model
+    from holdfast.config.recipes.recipe import find_recipe
+    from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+    from holdfast.models.detectors.build import build_detector
+
+    model = recipe_model(find_recipe("ssdlite_mobilenet_v2"), num_classes=90)
+    values = {
+        names[0]: variable.value
+        for variable, names in names_of(build_detector(model), "tf1", "full", ())
+    }
+    write_bundle(folder / "model.ckpt", values)
+    save_config(TrainEvalPipelineConfig(model=model), folder / "pipeline.config")
+
+
 def blocks() -> list[tuple[str, str]]:
     found = []
     for page in PAGES:
@@ -34,6 +57,8 @@ def blocks() -> list[tuple[str, str]]:
 def test_a_python_block_of_the_docs_runs(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pipeline.config").write_text(CONFIG)
+    if ARCHIVE in block:
+        write_archive(tmp_path / ARCHIVE)
     exec(compile(block, "docs", "exec"), {})
 
 

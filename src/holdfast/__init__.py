@@ -9,15 +9,20 @@ if TYPE_CHECKING:
     from holdfast.data.sample import GroundTruth
     from holdfast.errors import ConfigError, HoldfastError
     from holdfast.models.detectors.build import build_detector
+    from holdfast.training.api import evaluate, train
+    from holdfast.training.settings import TrainingSettings
 
 __all__ = [
     "ConfigError",
     "GroundTruth",
     "HoldfastError",
+    "TrainingSettings",
     "build_detector",
+    "evaluate",
     "load_checkpoint",
     "load_config",
     "save_config",
+    "train",
 ]
 
 # Loaded when first used: `import holdfast` and `holdfast --help` stay instant.
@@ -25,10 +30,13 @@ _HOMES = {
     "ConfigError": "holdfast.errors",
     "GroundTruth": "holdfast.data.sample",
     "HoldfastError": "holdfast.errors",
+    "TrainingSettings": "holdfast.training.settings",
     "build_detector": "holdfast.models.detectors.build",
+    "evaluate": "holdfast.training.api",
     "load_checkpoint": "holdfast.checkpoints.transfer",
     "load_config": "holdfast.config.load",
     "save_config": "holdfast.config.load",
+    "train": "holdfast.training.api",
 }
 
 

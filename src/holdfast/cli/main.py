@@ -9,11 +9,14 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.allocator import return_freed_memory
 from holdfast.cli.check import check
 from holdfast.cli.convert import convert
 from holdfast.cli.demo import demo
+from holdfast.cli.evaluate import evaluate
 from holdfast.cli.inspect import inspect
 from holdfast.cli.new import new
+from holdfast.cli.train import train
 from holdfast.errors import HoldfastError
 
 app = typer.Typer(
@@ -25,11 +28,15 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_TRAINS = {"train", "demo"}  # commands that hold much memory for long
+
 app.command()(check)
 app.command()(convert)
 app.command()(demo)
 app.command()(inspect)
 app.command()(new)
+app.command()(train)
+app.command()(evaluate)
 
 
 def main() -> None:
@@ -38,6 +45,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal or file may know no arrows
     arguments = sys.argv[1:]
+    if next((each for each in arguments if not each.startswith("-")), "") in _TRAINS:
+        return_freed_memory()
     try:
         app([each for each in arguments if each != "--debug"])  # it may stand anywhere
     except HoldfastError as error:

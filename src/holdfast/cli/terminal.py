@@ -26,6 +26,12 @@ def console() -> Console:
     return Console(width=width, highlight=False, soft_wrap=False)
 
 
+@cache
+def error_console() -> Console:
+    """Give the console of standard error, for what people read while standard output has JSON."""
+    return Console(stderr=True, width=None if sys.stderr.isatty() else 100, highlight=False)
+
+
 def print_error(error: HoldfastError) -> None:
     """Print what went wrong and what to do, on standard error."""
     stderr = Console(stderr=True, highlight=False)

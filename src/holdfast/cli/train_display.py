@@ -1,4 +1,4 @@
-"""Steps as they go by: two lines that change on a terminal, else a line now and then."""
+"""Steps as they go by: a few lines that change on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def display(terminal: Console) -> Display:
 
 
 class Bar:
-    """A bar, and below it what the last step did."""
+    """A bar, and below it two lines on what the last step did."""
 
     def __init__(self, terminal: Console) -> None:
         self._bars = Progress(
@@ -71,8 +71,8 @@ class Bar:
         assert self._plan is not None
         self._hide_evaluation()
         self._bars.update(self._training, completed=step.step, told=_pace_text(step, pace))
-        details = ", ".join((loss_text(step.losses), *_state_texts(step, self._plan, pace)))
-        self._live.update(Group(self._bars, Text(details, style="dim")))
+        state = ", ".join(_state_texts(step, self._plan, pace))
+        self._live.update(Group(self._bars, Text(f"{loss_text(step.losses)}\n{state}", "dim")))
 
     def evaluating(self, done: int, total: int) -> None:
         """Show a second bar."""

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from holdfast.checkpoints import saved
 from holdfast.checkpoints.saved import Checkpoint
-from holdfast.cli.terminal import summary_panel
 from holdfast.config.summary import Row
 from holdfast.evaluation.result import ClassScore, EvaluationResult
 from holdfast.evaluation.table import result_table
@@ -36,7 +35,8 @@ def print_end(terminal: Console, result: TrainingResult, command: Sequence[str])
     verdict, style = _VERDICTS[result.ended]
     text = f", {result.steps} steps, {seconds_text(result.seconds)} this time."
     terminal.print(Text(f"\n{verdict}", style=style) + Text(text))
-    terminal.print(summary_panel("what next", _next_rows(result, command)))
+    for row in _next_rows(result, command):  # not in a panel: commands are copied from here
+        terminal.print(Text(f"  {row.label:<14}", style="cyan") + Text(row.text), soft_wrap=True)
 
 
 def result_json(result: TrainingResult) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _next_rows(result: TrainingResult, command: Sequence[str]) -> Iterator[Row]:
     if result.ended == INTERRUPTED:
         yield Row("go on", shlex.join(command))
     else:
-        yield Row("train longer", f"{shlex.join(command)}  with more --steps")
+        yield Row("train longer", "the same command with more --steps")
     yield Row("evaluate", shlex.join(["holdfast", "evaluate", str(run)]))
     yield Row("curves", shlex.join(["tensorboard", "--logdir", str(run / "tensorboard")]))
 

@@ -23,6 +23,7 @@ from holdfast.training.settings import TrainingSettings
 from holdfast.training.step import TOTAL
 from holdfast.units import seconds_text
 
+_WORTH_TELLING = 60.0  # seconds; what is over sooner needs no estimate
 _SHORT_NAMES = {
     "DetectionBoxes_Precision/mAP": "mAP",
     "DetectionBoxes_Precision/mAP@.50IOU": "mAP@.50",
@@ -101,14 +102,14 @@ class TrainReporter(Reporter):
         """Print the result on one line."""
         if self._pace is not None and result.seconds is not None:
             self._pace.evaluated(result.seconds)
-        line = Text(f"step {step}: ", style="bold") + Text(scores_text(result))
+        line = Text(f"evaluation after step {step}: ", style="bold") + Text(scores_text(result))
         if is_best:
             line.append("  best so far", style="bold green")
         self._terminal.print(line)
 
     def _foretell(self, step: int, pace: Pace) -> None:
         seconds, left = pace.step_seconds, pace.seconds_left(step)
-        if seconds is None or not left:
+        if seconds is None or left is None or left < _WORTH_TELLING:
             return
         self.note(
             f"A step takes about {seconds_text(seconds)}: the remaining {pace.steps - step} take "
@@ -140,7 +141,7 @@ def _plan_rows(plan: Plan, settings: TrainingSettings) -> Iterator[Row]:
     yield Row(
         "data",
         f"{plan.images} images, {plan.boxes} boxes, {plan.classes} classes; "
-        f"each image is seen about {passes:.3g} times",
+        f"each image is seen {passes:.3g} times or so",
     )
     yield Row("weights", plan.started_from)
     frozen = f", {plan.frozen} variables stay as they are" if plan.frozen else ""

@@ -14,10 +14,11 @@ from holdfast.training.step import TrainingStep
 
 def state_of(step: TrainingStep) -> dict[str, tf.Variable]:
     """Name the variables of the detector, the optimizer, the averages and the loss scale."""
+    averages = step.averages.variables if step.averages is not None else {}
     parts: dict[str, Mapping[str, Any]] = {
-        "model": {_path(variable): variable.value for variable in step.detector.variables},
+        "model": {_inner(each.path): each.value for each in step.detector.variables},
         "optimizer": step.optimizer.variables,
-        "average": step.averages.variables if step.averages is not None else {},
+        "average": {_inner(path): each for path, each in averages.items()},
         "state/loss_scale": step.loss_scale.variables if step.loss_scale is not None else {},
     }
     return {f"{group}/{name}": each for group, own in parts.items() for name, each in own.items()}
@@ -38,6 +39,6 @@ def restore_state(step: TrainingStep, restored: Restored) -> None:
         variable.assign(values[name])
 
 
-def _path(variable: Any) -> str:
+def _inner(path: str) -> str:
     """Give a variable's path without the detector's own name."""
-    return str(variable.path).partition("/")[2]
+    return path.partition("/")[2]
