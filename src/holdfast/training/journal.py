@@ -31,7 +31,7 @@ from holdfast.training.reporter import Progress
 from holdfast.training.session import Session
 from holdfast.training.settings import TrainingSettings
 from holdfast.training.state import restore_state, state_of
-from holdfast.training.step import StepResult, TrainingStep
+from holdfast.training.step import StepResult
 
 _PACKAGES = ("holdfast", "tensorflow", "keras", "numpy")
 
@@ -124,9 +124,10 @@ class Journal:
 
     def stepped(
         self,
-        training_step: TrainingStep,
+        session: Session,
         step: int,
         result: StepResult,
+        *,
         step_seconds: float,
         input_seconds: float,
     ) -> Progress:
@@ -145,7 +146,7 @@ class Journal:
         groups = {}
         if step % self.settings.group_norms_every == 0:
             norms = np.asarray(result.group_norms).tolist()
-            groups = {"group_norms": dict(zip(training_step.groups, norms, strict=True))}
+            groups = {"group_norms": dict(zip(session.step.groups, norms, strict=True))}
         self.run.events.append(kind="step", **(vars(progress) | groups))
         self._draw(
             step,
@@ -155,6 +156,8 @@ class Journal:
                 "gradient_norm": progress.gradient_norm,
                 "step_seconds": step_seconds,
                 "input_seconds": input_seconds,
+                "images_per_second": session.train_config.batch_size
+                / (step_seconds + input_seconds),
                 "memory/resident_bytes": progress.resident_bytes,
             },
         )

@@ -108,7 +108,11 @@ def _step(session: Session, journal: Journal, batches: Any, step: int) -> Progre
     skips = session.step.loss_scale is not None
     check_finite(result, step, batch, journal.folder, skips)
     return journal.stepped(
-        session.step, step + 1, result, time.perf_counter() - ready, ready - before
+        session,
+        step + 1,
+        result,
+        step_seconds=time.perf_counter() - ready,
+        input_seconds=ready - before,
     )
 
 
