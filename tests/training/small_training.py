@@ -22,12 +22,12 @@ model { ssd { num_classes: 4
     use_dropout: %(dropout)s conv_hyperparams { %(layers)s } } }
   loss {
     classification_loss { weighted_sigmoid_focal { alpha: 0.25 } }
-    localization_loss { weighted_smooth_l1 { } } }
+    localization_loss { weighted_smooth_l1 { } } %(sampler)s }
   post_processing { score_converter: SIGMOID batch_non_max_suppression {
     score_threshold: 0.01 max_detections_per_class: 20 max_total_detections: 20 } } } }
 train_config { batch_size: 8 num_steps: 12
   optimizer { momentum_optimizer { learning_rate { cosine_decay_learning_rate {
-    learning_rate_base: 0.02 total_steps: 12 warmup_learning_rate: 0.01 warmup_steps: 2 } } }
+    learning_rate_base: 0.02 total_steps: 400 warmup_learning_rate: 0.01 warmup_steps: 2 } } }
     use_moving_average: true }
   data_augmentation_options { random_horizontal_flip { } }
   data_augmentation_options { ssd_random_crop { } } }
@@ -41,21 +41,25 @@ initializer { truncated_normal_initializer { stddev: 0.03 } }
 batch_norm { scale: true decay: 0.9 train: %s }"""
 
 
-def config_text(*, frozen: bool = False, dropout: bool = True) -> str:
-    """Give the config; frozen: batch norm keeps its statistics."""
-    layers = LAYERS % ("false" if frozen else "true")
-    return CONFIG % {"layers": layers, "dropout": str(dropout).lower()}
+def config_text(*, frozen: bool = False, chance: bool = True) -> str:
+    """Give the config; frozen: batch norm keeps its statistics; chance: dropout and sampling."""
+    return CONFIG % {
+        "layers": LAYERS % ("false" if frozen else "true"),
+        "dropout": str(chance).lower(),
+        "sampler": "random_example_sampler { }" if chance else "",
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("run", type=Path)
+    parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--checkpoint-every", type=int, default=2)
     parser.add_argument("--evaluate-every", type=int, default=100)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--replicas", type=int, default=1)
-    parser.add_argument("--plain", action="store_true", help="frozen batch norm, no dropout")
+    parser.add_argument("--plain", action="store_true", help="frozen batch norm, no chance")
     options = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     train_small(options)
@@ -76,11 +80,12 @@ def train_small(options: argparse.Namespace) -> None:
         tf.config.set_logical_device_configuration(cpu, logical)
         names = [f"/cpu:{index}" for index in range(options.replicas)]
         strategy = tf.distribute.MirroredStrategy(names)
-    text = config_text(frozen=options.plain, dropout=not options.plain)
+    text = config_text(frozen=options.plain, chance=not options.plain)
     train(
         decode(text, TrainEvalPipelineConfig).message,
         options.run,
         settings=TrainingSettings(
+            steps=options.steps,
             deterministic=True,
             checkpoint_every=options.checkpoint_every,
             evaluate_every=options.evaluate_every,

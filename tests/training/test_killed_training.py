@@ -45,44 +45,39 @@ def finish(process: subprocess.Popen) -> None:
     assert process.returncode == 0, errors
 
 
-def losses(run: Path) -> list[dict[str, float]]:
+def losses(run: Path, steps: int = STEPS) -> list[dict[str, float]]:
     """Give the losses of every step, which must all be there, once and in order."""
     events = [event for event in Run.open(run).read_events() if event.kind == "step"]
-    assert [event.step for event in events] == list(range(1, STEPS + 1))
+    assert [event.step for event in events] == list(range(1, steps + 1))
     return [event.values["losses"] for event in events]
 
 
-@pytest.fixture(scope="module")
-def whole(data, tmp_path_factory):
-    """The losses of a run that nothing interrupted."""
-    run = tmp_path_factory.mktemp("whole") / "run"
-    finish(start(data, run))
-    return losses(run)
-
-
-def kill_once(data: Path, run: Path, wait: float) -> bool:
-    """Kill a training some time after its first event; tell whether it was still running."""
-    process = start(data, run)
+def kill_once(data: Path, run: Path, wait: float, options: tuple[str, ...]) -> None:
+    """Kill a training some time after its first event, while it is running."""
+    process = start(data, run, *options)
     events = run / "events.jsonl"
     size = events.stat().st_size if events.exists() else 0
     while process.poll() is None and (not events.exists() or events.stat().st_size <= size):
         time.sleep(0.01)
     time.sleep(wait)
-    was_running = process.poll() is None
+    assert process.poll() is None, "it was over before it could be killed"
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    return was_running
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, whole, kills):
+@pytest.mark.parametrize(
+    ("kills", "steps"), [(2, 60), pytest.param(10, 300, marks=pytest.mark.slow)]
+)
+def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, kills, steps):
     random.seed(kills)
+    options = ("--steps", str(steps))
+    finish(start(data, tmp_path / "whole", *options))
     run = tmp_path / "run"
-    killed = sum(kill_once(data, run, random.random() * 0.3) for _ in range(kills))
-    assert killed >= 1
+    for _ in range(kills):
+        kill_once(data, run, random.random() * 0.3, options)
     assert is_run(run)
-    finish(start(data, run))
-    assert losses(run) == whole  # to the last bit
+    finish(start(data, run, *options))
+    assert losses(run, steps) == losses(tmp_path / "whole", steps)  # to the last bit
 
 
 def test_a_batch_in_pieces_gives_the_losses_of_the_whole_batch(data, tmp_path):

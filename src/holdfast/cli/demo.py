@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -35,35 +35,47 @@ def demo(
 
     Example: `holdfast demo --out my-demo`
     """
-    from rich.console import Console
-
     from holdfast.cli.quiet import load_tensorflow
+    from holdfast.cli.terminal import console, error_console
+    from holdfast.cli.train_end import last_evaluation, result_json
+    from holdfast.evaluation.table import result_table
+    from holdfast.training.loop import INTERRUPTED
+    from holdfast.units import seconds_text
 
-    console = Console(stderr=as_json, highlight=False)
+    terminal = error_console() if as_json else console()
     load_tensorflow()
-    _make_data(out / "data", console)
+    _make_data(out / "data", terminal)
     config_path = _write_config(out)
-    console.print(f"[bold]2.[/] train a small detector by {config_path}")
-    result = _train(config_path, out / "run", steps, console)
-    console.print("[bold]3.[/] look for shapes in pictures that the training never saw")
+    terminal.print(f"[bold]2.[/] train a small detector by {config_path}")
+    result = _train(config_path, out / "run", steps, terminal)
+    if result.ended == INTERRUPTED:
+        terminal.print("Interrupted, and saved: the same command goes on.")
+        raise typer.Exit(1)
+    terminal.print("[bold]3.[/] look for shapes in pictures that the training never saw")
     picture = _draw(config_path, out)
+    if (evaluation := last_evaluation(result.run)) is not None:
+        terminal.print(result_table(evaluation))
     map_50 = result.metrics.get(MAP_50, 0.0)
     if as_json:
-        print(json.dumps(_document(result) | {"map_50": map_50}))
+        typer.echo(json.dumps(result_json(result) | {"map_50": map_50}, indent=1))
         return
-    console.print(f"\nmAP at 0.5: [bold]{map_50:.2f}[/]  in {result.seconds:.0f} s of training")
-    console.print(f"what it finds       {picture}")
-    console.print(f"curves              tensorboard --logdir {out / 'run' / 'tensorboard'}")
-    console.print(f"what it was told    {config_path}")
-    console.print(f"the run             {out / 'run'}")
+    spent = seconds_text(result.seconds)
+    terminal.print(f"\nmAP at 0.5: [bold]{map_50:.2f}[/] after {spent} of training")
+    for label, text in (
+        ("what it finds", str(picture)),
+        ("curves", f"tensorboard --logdir {out / 'run' / 'tensorboard'}"),
+        ("what it was told", str(config_path)),
+        ("the run", str(out / "run")),
+    ):
+        terminal.print(f"  [cyan]{label:<18}[/]{text}", soft_wrap=True)
 
 
-def _make_data(folder: Path, console: Console) -> None:
+def _make_data(folder: Path, terminal: Console) -> None:
     from holdfast.cli.progress import progress
     from holdfast.data.convert import convert
     from holdfast.data.sources.find import open_source
 
-    console.print(f"[bold]1.[/] draw {SOURCE.partition('@')[0]} scenes of shapes into {folder}")
+    terminal.print(f"[bold]1.[/] draw {SOURCE.partition('@')[0]} scenes of shapes into {folder}")
     with progress("draw", "images") as report:
         convert(
             open_source(SOURCE, format_name="synthetic"), str(folder), val=0.15, progress=report
@@ -80,35 +92,17 @@ def _write_config(out: Path) -> Path:
     return path
 
 
-def _train(path: Path, run: Path, steps: int | None, console: Console) -> TrainingResult:
-    from holdfast.cli.progress import progress
+def _train(path: Path, run: Path, steps: int | None, terminal: Console) -> TrainingResult:
+    from holdfast.cli.train_report import TrainReporter
     from holdfast.config.load import load_config
     from holdfast.training.loop import train
     from holdfast.training.settings import TrainingSettings
 
-    config = load_config(path)
     settings = TrainingSettings(steps=steps, evaluate_every=300, checkpoint_every=100)
-    with progress("train", "steps") as report:
-        reporter = _reporter(console, report)
-        return train(config, run, settings=settings, folder=path.parent, reporter=reporter)
-
-
-def _reporter(console: Console, report: Any) -> Any:
-    from holdfast.training.reporter import Plan, Progress, Reporter
-
-    class DemoReporter(Reporter):
-        """Moves the bar, and says what each evaluation gave."""
-
-        def started(self, plan: Plan) -> None:
-            self.steps = plan.steps
-
-        def stepped(self, progress: Progress) -> None:
-            report(progress.step, self.steps)
-
-        def evaluated(self, step: int, result: Any, is_best: bool) -> None:
-            console.print(f"   step {step}: mAP at 0.5 is {result.metrics[MAP_50]:.2f}")
-
-    return DemoReporter()
+    with TrainReporter(terminal, run, settings, evaluates=True) as reporter:
+        return train(
+            load_config(path), run, settings=settings, folder=path.parent, reporter=reporter
+        )
 
 
 def _draw(config_path: Path, out: Path) -> Path:
@@ -136,14 +130,3 @@ def _draw(config_path: Path, out: Path) -> Path:
     cells = [Cell(each) for each in drawn.values()]
     save_png(str(path), contact_sheet(cells, columns=2, cell_width=860))
     return path
-
-
-def _document(result: TrainingResult) -> dict[str, Any]:
-    return {
-        "run": str(result.run),
-        "steps": result.steps,
-        "metrics": result.metrics,
-        "seconds": result.seconds,
-        "predicted_peak_bytes": result.predicted_peak_bytes,
-        "measured_peak_bytes": result.measured_peak_bytes,
-    }

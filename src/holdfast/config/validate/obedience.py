@@ -135,9 +135,10 @@ def unsupported_evaluation(evaluation: EvalConfig) -> Iterator[Problem]:
 
 def _broken(message: Message, rules: Mapping[str, _Rule], path: str) -> Iterator[Problem]:
     for name, rule in rules.items():
-        if message.has(name) and getattr(message, name) not in rule.harmless:
+        value = getattr(message, name)
+        if message.has(name) and value not in rule.harmless:
             yield Problem(
-                path=f"{path}.{name}",
+                path=f"{path}.{name}" + ("[0]" if isinstance(value, tuple) else ""),
                 severity=rule.severity,
                 message=rule.message,
                 fix=rule.fix,

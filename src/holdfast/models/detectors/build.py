@@ -132,6 +132,7 @@ def _settings(
 ) -> SingleStageSettings:
     coder = build_coder(config.box_coder or coder_schema.BoxCoder())
     post_processing = config.post_processing or PostProcessing()
+    seed = keras.random.SeedGenerator(name="sampler") if _samples(config) else None
     return SingleStageSettings(
         num_classes=config.num_classes,
         preprocessing=_preprocessing(config, known),
@@ -152,7 +153,8 @@ def _settings(
         pad_to_multiple=(config.feature_extractor or SsdFeatureExtractor()).pad_to_multiple,
         uses_confidences=config.use_confidences_as_targets,
         implicit_class_weight=config.implicit_example_weight,
-        sampler=_sampler(config, sampler),
+        sampler=_sampler(config, sampler, seed),
+        sampler_seed=seed,
     )
 
 
@@ -190,14 +192,18 @@ def _loss(config: Ssd, coder: coding.BoxCoder) -> SingleStageLoss:
     )
 
 
-def _sampler(config: Ssd, given: Sampler | None) -> Sampler | None:
+def _samples(config: Ssd) -> bool:
+    return config.loss is not None and config.loss.random_example_sampler is not None
+
+
+def _sampler(
+    config: Ssd, given: Sampler | None, seed: keras.random.SeedGenerator | None
+) -> Sampler | None:
     sampling = config.loss.random_example_sampler if config.loss else None
-    if sampling is None:
+    if sampling is None or seed is None:
         return None
     return given or partial(
-        balanced_sample,
-        positive_fraction=sampling.positive_sample_fraction,
-        seed=keras.random.SeedGenerator(0),
+        balanced_sample, positive_fraction=sampling.positive_sample_fraction, seed=seed
     )
 
 

@@ -59,6 +59,7 @@ class SingleStageSettings:
     uses_confidences: bool = False
     implicit_class_weight: float = 1.0
     sampler: Sampler | None = None  # trains on a part of the anchors
+    sampler_seed: keras.random.SeedGenerator | None = None  # what the sampler draws from
 
 
 class SingleStageDetector(keras.Model):
@@ -78,6 +79,7 @@ class SingleStageDetector(keras.Model):
         self.neck = neck
         self.head = head
         self.settings = settings
+        self.sampler_seed = settings.sampler_seed  # seen by Keras: its state is saved
         self._seen = _SeenShapes()
 
     loss_names = (LOCALIZATION, CLASSIFICATION)

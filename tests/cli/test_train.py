@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import holdfast as library
+from holdfast.cli import allocator
+from holdfast.cli.train import train
+from holdfast.runs.run import Run
+
+from .commands import RATE, holdfast, words
+
+
+def steps_of(run: Path) -> list[int]:
+    return [event.step for event in Run.open(run).read_events() if event.kind == "step"]
+
+
+# A training from start to end.
+
+
+def test_before_the_first_step_it_says_what_will_be_trained_on_what_and_from_where(trained):
+    assert trained.finished.code == 0, trained.finished.err
+    before = words(trained.finished.out.partition("step 1 of 4")[0])
+    for piece in (
+        *("architecture SSD", "backbone mobilenet_v1", "batch size 4", "momentum 0.9"),
+        *("random_horizontal_flip", "records/train.record-*", "records/val.record-*"),
+        *("4, from the start", f"16 images, {trained.boxes} boxes, 4 classes"),
+        *("weights fresh weights", "CPU, float32, 4 images a step"),
+        "every 2 steps and at the end",
+    ):
+        assert piece in before
+
+
+def test_while_it_trains_it_tells_loss_rate_memory_and_scores(trained):
+    lines = trained.finished.out.splitlines()
+    (first,) = [line for line in lines if line.startswith("step 1 of 4: ")]
+    for piece in ("loss ", "localization ", "classification ", "regularization ", "learning rate"):
+        assert piece in first
+    assert "memory" in first
+    assert "the first step took" in first
+    told = [line for line in lines if line.startswith("evaluation after step ")]
+    assert [line.split(":")[0] for line in told] == [
+        "evaluation after step 2",
+        "evaluation after step 4",
+    ]
+    assert all("mAP " in line and "mAP@.50 " in line for line in told)
+    assert told[0].endswith("best so far")
+
+
+def test_at_the_end_it_shows_the_classes_and_what_to_do_next(trained):
+    end = trained.finished.out.partition("evaluation after step 4")[2]
+    for name in ("DetectionBoxes_Precision/mAP", "ellipse", "rectangle", "star", "triangle"):
+        assert name in end
+    assert "Done, 4 steps" in end
+    assert f"holdfast evaluate {trained.run}" in end
+    assert f"tensorboard --logdir {trained.run / 'tensorboard'}" in end
+
+
+def test_pictures_of_detections_are_in_the_files_of_tensorboard(trained):
+    import tensorflow as tf
+
+    (file,) = (trained.run / "tensorboard").iterdir()
+    values = [
+        value
+        for record in tf.data.TFRecordDataset(str(file)).as_numpy_iterator()
+        for value in tf.compat.v1.Event.FromString(record).summary.value
+    ]
+    pictures = [value for value in values if value.tag.startswith("detections/")]
+    assert [value.tag for value in pictures] == ["detections/0", "detections/1"] * 2
+    picture = tf.io.decode_png(pictures[0].tensor.string_val[2])
+    assert picture.shape[1] == 2 * 420 + 3 * 10
+    assert {"Loss/total_loss", "images_per_second"} <= {value.tag for value in values}
+
+
+# Going on.
+
+
+def test_a_finished_run_says_so_and_its_json_stands_alone(trained):
+    finished = holdfast("train", trained.config, "--run", trained.run, "--json")
+    assert finished.code == 0
+    document = json.loads(finished.out)
+    assert set(document) >= {
+        *("run", "steps", "metrics", "seconds", "predicted_peak_bytes", "measured_peak_bytes"),
+    }
+    assert (document["run"], document["steps"], document["ended"]) == (str(trained.run), 4, "done")
+    assert "DetectionBoxes_Precision/mAP" in document["metrics"]
+    assert document["best"]["step"] in (2, 4)
+    assert "all 4 are done already" in words(finished.err)
+
+
+def test_a_run_that_was_moved_with_its_data_goes_on_by_its_own_config(trained, tmp_path):
+    shutil.copytree(trained.config.parent, tmp_path / "moved")
+    run = tmp_path / "moved" / trained.run.name
+    finished = holdfast("train", run / "pipeline.config", "--run", run, "--steps", 5)
+    assert finished.code == 0, finished.err
+    assert "goes on after step 4 of 5" in words(finished.out)
+    assert "weights step 4 of this run" in words(finished.out)
+    assert steps_of(run) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (("--set", "train_config.batch_size=8"), "train_config.batch_size: 4 -> 8"),
+        (("--seed", 1), "seed: 0 -> 1"),
+        (("--class-weights", "auto"), 'class_weights: null -> "auto"'),
+    ],
+)
+def test_a_changed_config_is_refused_with_the_difference(trained, change, difference):
+    finished = holdfast("train", trained.config, "--run", trained.run, *change)
+    assert finished.code == 2
+    assert difference in finished.err
+    assert "another --run" in words(finished.err)
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if "MALLOC" not in name}
+    return subprocess.Popen(
+        [sys.executable, "-m", "holdfast", *map(str, arguments)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_terminated_training_saves_says_how_to_go_on_and_has_code_1(trained, tmp_path):
+    run = tmp_path / "run"
+    process = start("train", trained.config, "--run", run, "--steps", 100000)
+    events = run / "events.jsonl"
+    while process.poll() is None and (not events.exists() or not events.stat().st_size):
+        time.sleep(0.05)
+    environment = Path(f"/proc/{process.pid}/environ")
+    variables = environment.read_text() if environment.exists() else ""
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate()
+    assert process.returncode == 1, err
+    done = steps_of(run)[-1]
+    assert (run / "checkpoints" / f"step-{done:08d}").is_dir()
+    assert "SIGTERM: stopping" in words(out)
+    assert "Interrupted, and saved" in out
+    assert f"holdfast train {trained.config} --run {run}" in out
+    assert "Traceback" not in err
+    if variables:  # the command started itself anew with it
+        assert "MALLOC_MMAP_THRESHOLD_=65536" in variables.split("\0")
+
+
+# What goes wrong.
+
+
+def test_a_loss_that_is_no_number_ends_with_code_1_and_the_run_takes_a_mended_config(
+    trained, tmp_path
+):
+    run = tmp_path / "run"
+    begun = ("train", trained.config, "--run", run, "--steps", 2, "--evaluate-every", 2)
+    failed = holdfast(*begun, "--set", f"{RATE}.learning_rate=1e20")
+    assert failed.code == 1
+    assert "Loss/regularization_loss is inf" in words(failed.err)
+    assert "The batch: scene-" in words(failed.err)
+    assert (run / "failed-step-00000001.npz").exists()
+    # Nothing was saved yet, so that there is nothing that another config could contradict.
+    mended = holdfast(*begun, "--class-weights", "auto", "--accumulate", 2, "--rematerialize")
+    assert mended.code == 0, mended.err
+    assert "in 2 pieces, activations of blocks computed again, class weights auto" in words(
+        mended.out
+    )
+
+
+def test_all_mistakes_of_a_config_are_listed_before_anything_is_done(trained, tmp_path):
+    run = tmp_path / "run"
+    finished = holdfast(
+        *("train", trained.config, "--run", run),
+        *("--set", "train_config.merge_multiple_label_boxes=true"),
+        *("--set", "eval_config.metrics_set=coco_mask_metrics"),
+    )
+    assert finished.code == 2
+    assert "2 problems" in finished.err
+    assert "train_config.merge_multiple_label_boxes" in finished.err
+    assert "eval_config.metrics_set[0]" in finished.err
+    assert not run.exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--steps", 0), ("--precision", "float64"), ("--keep", 0), ("--set", "nonsense")]
+)
+def test_wrong_options_have_code_2(trained, tmp_path, wrong):
+    assert holdfast("train", trained.config, "--run", tmp_path / "run", *wrong).code == 2
+
+
+def test_the_library_refuses_what_the_command_refuses(trained, tmp_path):
+    config = library.load_config(trained.config, {"train_config.use_multiclass_scores": True})
+    with pytest.raises(library.ConfigError, match="use_multiclass_scores"):
+        library.train(config, run=tmp_path / "run", folder=trained.config.parent)
+    with pytest.raises(library.HoldfastError, match="plan cannot be followed yet"):
+        library.train(config, run=tmp_path / "run", plan={})
+
+
+# The command itself.
+
+
+def test_the_process_starts_anew_once_and_only_where_it_helps(monkeypatch):
+    begun = []
+    monkeypatch.setattr(os, "execve", lambda *arguments: begun.append(arguments))
+    monkeypatch.setattr(allocator, "_has_glibc", lambda: True)
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "1")
+    allocator.return_freed_memory()
+    assert begun == []
+    monkeypatch.delenv("MALLOC_MMAP_THRESHOLD_")
+    allocator.return_freed_memory()
+    ((program, arguments, environment),) = begun
+    assert (program, arguments) == (sys.executable, sys.orig_argv)
+    assert environment["MALLOC_MMAP_THRESHOLD_"] == "65536"
+    monkeypatch.setattr(allocator, "_has_glibc", lambda: False)
+    allocator.return_freed_memory()
+    assert len(begun) == 1
+
+
+def test_the_example_of_the_help_text_has_options_that_exist():
+    shown = holdfast("train", "--help").out
+    for word in train.__doc__.split("`")[1].split():
+        if word.startswith("--"):
+            assert word in shown
+
+
+def test_the_command_is_defined_without_tensorflow():
+    code = "import sys, holdfast.cli.train; print(*{'tensorflow', 'numpy'} & set(sys.modules))"
+    finished = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert finished.stdout.split() == []
