@@ -57,7 +57,7 @@ def build_training_input(
     if config.model is None or detector is None or detector.image_resizer is None:
         fix = "Write model { ssd { num_classes: … image_resizer { … } … } }."
         raise HoldfastError("The config has no detector with an image_resizer.", fix=fix)
-    shape = input_shape(config.model, train.batch_size) or _largest_image(statistics)
+    shape = input_shape(config.model, train.batch_size) or largest_image(statistics)
     steps = train.data_augmentation_options
     doubles = any(step.which("preprocessing_step") == "random_self_concat_image" for step in steps)
     settings = InputSettings(
@@ -82,7 +82,8 @@ def build_training_input(
     )
 
 
-def _largest_image(statistics: Statistics) -> InputShape:
+def largest_image(statistics: Statistics) -> InputShape:
+    """Give the shape that holds every image, where the resizer sets no limit."""
     sizes = statistics.image_sizes
     if sizes is None:
         return InputShape(1, 1, fixed=False)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from holdfast.data.batching import object_padding, planned_options, usable_sample
 from holdfast.data.budget import DEFAULT_BUDGET_BYTES
 from holdfast.data.images import decode_image
 from holdfast.data.inspection import Records
@@ -18,7 +19,7 @@ from holdfast.data.sample import Sample, Tensor
 from holdfast.data.sources.tfrecord import Parsed, record_parser
 from holdfast.data.statistics import Statistics
 from holdfast.data.training_input import InputSettings, buffers_of
-from holdfast.data.validity import Reason, judge
+from holdfast.data.validity import judge
 from holdfast.errors import HoldfastError
 
 # B images, G objects an image, padded with zeros behind `counts`
@@ -81,10 +82,10 @@ class EvaluationInput:
             self._image, num_parallel_calls=self.parallel_calls, deterministic=True
         )
         batches = images.batch(self.batch_size, drop_remainder=True)
-        return batches.prefetch(self.prefetch_batches).with_options(_options())
+        return batches.prefetch(self.prefetch_batches).with_options(planned_options())
 
     def _image(self, position: Tensor, serialized: Tensor) -> EvaluationBatch:
-        sample = _usable(self.parse(serialized))
+        sample = usable_sample(self.parse(serialized))
         if self.judges_boxes:
             sample = judge(sample, self.num_classes).sample
         image = decode_image(sample.image)
@@ -159,37 +160,9 @@ def evaluation_input(
     )
 
 
-def _usable(parsed: Parsed) -> Sample:
-    usable = tf.debugging.assert_equal(
-        parsed.reason,
-        int(Reason.KEPT),
-        "a record cannot be used; leave out what `holdfast inspect` names",
-    )
-    with tf.control_dependencies([usable]):
-        return parsed.sample._replace(image=tf.identity(parsed.sample.image))
-
-
 def _padded_truth(sample: Sample, max_boxes: int) -> LabelledTruth:
-    """Pad the objects of one image to a fixed number; too many is an error, never a cut."""
+    """Pad the objects of one image to a fixed number."""
     count = tf.shape(sample.boxes)[0]
-    check = tf.debugging.assert_less_equal(
-        count, max_boxes, f"an image has more boxes than the bound of {max_boxes}"
-    )
-    with tf.control_dependencies([check]):
-        missing = tf.identity(max_boxes - count)
-
-    def pad(values: Tensor) -> Tensor:
-        rest = [[0, 0]] * (values.shape.rank - 1)
-        padded = tf.pad(values, [[0, missing], *rest])
-        return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
-
+    pad = object_padding(count, max_boxes)
     lists = {name: pad(getattr(sample, name)) for name in LabelledTruth._fields if name != "counts"}
     return LabelledTruth(counts=count, **lists)
-
-
-def _options() -> tf.data.Options:
-    options = tf.data.Options()
-    options.deterministic = True
-    # Autotuning would grow buffers beyond the plan.
-    options.autotune.enabled = False
-    return options

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import tensorflow as tf
 
 from holdfast.data.augment.views import view_of, with_pixels
+from holdfast.data.batching import object_padding, planned_options, usable_sample
 from holdfast.data.records import RecordStream
 from holdfast.data.resize import Resized
 from holdfast.data.sample import Batch, GroundTruth, Sample, Tensor
 from holdfast.data.sources.tfrecord import Parsed
-from holdfast.data.validity import Reason, judge
+from holdfast.data.validity import judge
 
 Augment = Callable[[Sample, Tensor], Sample]
 
@@ -63,11 +64,10 @@ class Pipeline:
         group = samples.batch if is_static else samples.padded_batch
         batches = group(self.batch_size // part.count, drop_remainder=True)
         batches = batches.map(lambda present: _to_padded_frame(_restored(present)))
-        return batches.prefetch(self.prefetch_batches).with_options(_options())
+        return batches.prefetch(self.prefetch_batches).with_options(planned_options())
 
     def _sample(self, position: Tensor, serialized: Tensor) -> Batch:
-        parsed = self.parse(serialized)
-        sample = _usable(parsed)
+        sample = usable_sample(self.parse(serialized))
         if self.judges_boxes:
             sample = judge(sample, self.num_classes).sample
         sample = sample._replace(image=view_of(sample.image))
@@ -91,30 +91,9 @@ class Pipeline:
         return tf.cast(mixed & 0x7FFFFFFF, tf.int32)
 
 
-def _usable(parsed: Parsed) -> Sample:
-    usable = tf.debugging.assert_equal(
-        parsed.reason,
-        int(Reason.KEPT),
-        "a record cannot be used; leave out what `holdfast inspect` names",
-    )
-    with tf.control_dependencies([usable]):
-        return parsed.sample._replace(image=tf.identity(parsed.sample.image))
-
-
 def _padded_truth(sample: Sample, max_boxes: int, extras: frozenset[str]) -> GroundTruth:
-    """Pad the objects of one sample to a fixed number; too many is an error, never a cut."""
-    count = tf.shape(sample.boxes)[0]
-    check = tf.debugging.assert_less_equal(
-        count, max_boxes, f"an image has more boxes than the bound of {max_boxes}"
-    )
-    with tf.control_dependencies([check]):
-        missing = tf.identity(max_boxes - count)
-
-    def pad(values: Tensor) -> Tensor:
-        rest = [[0, 0]] * (values.shape.rank - 1)
-        padded = tf.pad(values, [[0, missing], *rest])
-        return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
-
+    """Pad the objects of one sample to a fixed number."""
+    pad = object_padding(tf.shape(sample.boxes)[0], max_boxes)
     names = {"boxes", "classes", "weights", "masks", "keypoints", "visibilities"} | extras
     values = {name: getattr(sample, name) for name in GroundTruth._fields if name in names}
     return GroundTruth(**{name: pad(each) for name, each in values.items() if each is not None})
@@ -141,11 +120,3 @@ def _to_padded_frame(batch: Batch) -> Batch:
     if truth.keypoints is not None:
         truth = truth._replace(keypoints=truth.keypoints * scale[:, :, None, :])
     return batch._replace(truth=truth)
-
-
-def _options() -> tf.data.Options:
-    options = tf.data.Options()
-    options.deterministic = True
-    # Autotuning would grow buffers beyond the plan.
-    options.autotune.enabled = False
-    return options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from holdfast.config.input_sizes import InputShape, input_shape
+from holdfast.config.input_sizes import input_shape
 from holdfast.config.network import detector_of
 from holdfast.config.schema.eval import EvalConfig
 from holdfast.config.schema.image_resizer import IdentityResizer, ImageResizer
@@ -13,7 +13,7 @@ from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.config.validate.obedience import unsupported_evaluation
 from holdfast.data.budget import DEFAULT_BUDGET_BYTES
-from holdfast.data.build import build_resizer
+from holdfast.data.build import build_resizer, largest_image
 from holdfast.data.evaluation_input import EvaluationInput, evaluation_input
 from holdfast.data.inspection import Records
 from holdfast.data.statistics import Statistics
@@ -47,7 +47,7 @@ def build_evaluation_input(
     resizer, shape = detector.image_resizer, input_shape(model, batch_size)
     if evaluation.force_no_resize:
         resizer, shape = ImageResizer(identity_resizer=IdentityResizer()), None
-    shape = shape or _largest_image(statistics)
+    shape = shape or largest_image(statistics)
     return evaluation_input(
         records,
         statistics,
@@ -98,12 +98,6 @@ def evaluates_averages(config: TrainEvalPipelineConfig) -> bool:
     if evaluation.has("use_moving_averages"):
         return evaluation.use_moving_averages
     return train.optimizer is None or train.optimizer.use_moving_average
-
-
-def _largest_image(statistics: Statistics) -> InputShape:
-    sizes = statistics.image_sizes
-    height, width = (sizes.height.maximum, sizes.width.maximum) if sizes else (1, 1)
-    return InputShape(int(height), int(width), fixed=False)
 
 
 def _classes(config: TrainEvalPipelineConfig, records: Records) -> dict[int, str]:
