@@ -34,6 +34,7 @@ TENSORFLOW_FILES = {
     "holdfast.geometry.suppression",
     "holdfast.models.batch_norm",
     "holdfast.models.dropout",
+    "holdfast.models.penalty",
     "holdfast.models.recomputation",
 }
 KERAS_ROOMS = TENSORFLOW_ROOMS | {"geometry", "losses", "models"}

@@ -10,6 +10,7 @@ import keras
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.batch_norm import BatchNorm, BatchNormSettings
 from holdfast.models.block import Block
+from holdfast.models.penalty import Penalty
 
 Kind = Literal["full", "depthwise"]
 Padding = Literal["same", "explicit", "valid"]
@@ -38,7 +39,7 @@ class LayerSettings:
         """Make the penalty on a kernel; None without one."""
         if not self.l1 and not self.l2:
             return None
-        return keras.regularizers.L1L2(l1=self.l1, l2=self.l2 / 2)
+        return Penalty(l1=self.l1, l2=self.l2)
 
     def initializer(self) -> keras.initializers.Initializer:
         """Make a fresh initializer: one instance would give all kernels of a shape equal values."""
