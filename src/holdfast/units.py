@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from holdfast.errors import HoldfastError
+
 _STEPS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -15,6 +19,22 @@ def bytes_text(count: int | float) -> str:
     while round(abs(value)) >= 1000 and unit < len(_STEPS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{value:.3g} {_STEPS[unit]}"
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of memory; GB and GiB, MB and MiB differ as they should.
+
+    >>> parse_bytes("8GiB"), parse_bytes("1.5 GB"), parse_bytes("512 MiB"), parse_bytes("4096")
+    (8589934592, 1500000000, 536870912, 4096)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?\s*", text.lower())
+    if found is None:
+        raise HoldfastError(
+            f"{text!r} is no amount of memory.", fix="Write it like 8GiB, 500MiB or 12GB."
+        )
+    number, prefix, is_binary = found.groups()
+    power = " kmgt".index(prefix or " ")
+    return round(float(number) * (1024 if is_binary else 1000) ** power)
 
 
 def seconds_text(seconds: float) -> str:

@@ -80,6 +80,7 @@ def test_sizes_are_those_of_numpy(tmp_path):
     assert [each.boxes for each in found.boxes_per_image.worst] == [3, 2, 1]
     assert found.boxes_per_image.worst[0].source_id == "2"
     assert found.largest_image_bytes == 30 * 30 * 3
+    assert found.largest_image.endswith("(1)")
     assert found.stored_bytes == tuple(sorted(map(len, records)))
 
 

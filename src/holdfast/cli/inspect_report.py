@@ -73,7 +73,8 @@ def _rows(statistics: Statistics) -> Iterator[Row]:
         yield Row("pixel deviation", _numbers(statistics.pixel_deviation))
         total, largest = sum(statistics.stored_bytes), max(statistics.stored_bytes)
         yield Row("stored", f"{bytes_text(total)}, the largest image {bytes_text(largest)}")
-        yield Row("largest decoded", bytes_text(statistics.largest_image_bytes))
+        size = bytes_text(statistics.largest_image_bytes)
+        yield Row("largest decoded", f"{size}, {statistics.largest_image}")
 
 
 def _class_rows(statistics: Statistics) -> Iterator[Row]:

@@ -114,6 +114,7 @@ class Statistics:
     pixel_mean: tuple[float, ...] = ()  # red, green, blue, 0..255; each image counts alike
     pixel_deviation: tuple[float, ...] = ()
     largest_image_bytes: int = 0  # decoded, 3 bytes a pixel
+    largest_image: str = ""  # its place and id
     stored_bytes: tuple[int, ...] = field(default=(), repr=False)  # of each record kept, sorted
     records_left_out: tuple[tuple[str, int], ...] = ()  # (file, number in it), of whole images
 
@@ -159,6 +160,7 @@ class _Books:
         self.sizes, self.counts, self.stored = array("q"), array("q"), array("q")
         self.boxes = array("f")  # height, width, height in pixels, width in pixels; of each box
         self.crowded: list[tuple[int, int, CrowdedImage]] = []
+        self.largest_pixels, self.largest_image = 0, ""
         self.mean, self.square_mean = np.zeros(3), np.zeros(3)
         self.contents: dict[str, bytes] = {}
         self.records_left_out: list[tuple[str, int]] = []
@@ -175,6 +177,8 @@ class _Books:
 
     def _enter_image(self, seen: Observation) -> None:
         self.sizes.extend((seen.height, seen.width))
+        if seen.height * seen.width > self.largest_pixels:
+            self.largest_pixels, self.largest_image = seen.height * seen.width, describe(seen)
         self.stored.append(seen.stored_bytes)
         self.mean += seen.pixel_mean
         self.square_mean += seen.pixel_square_mean
@@ -223,7 +227,8 @@ class _Books:
             boxes_per_image=_boxes_per_image(self.counts, self.crowded) if images else None,
             pixel_mean=tuple(mean.tolist()) if images else (),
             pixel_deviation=tuple(deviation.tolist()) if images else (),
-            largest_image_bytes=int(sizes.prod(axis=1).max() * 3) if images else 0,
+            largest_image_bytes=self.largest_pixels * 3,
+            largest_image=self.largest_image,
             stored_bytes=tuple(sorted(self.stored)),
             records_left_out=tuple(self.records_left_out),
         )

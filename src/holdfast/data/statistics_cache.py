@@ -30,7 +30,7 @@ from holdfast.data.statistics import (
 )
 from holdfast.errors import HoldfastError
 
-FORMAT = 1  # to be raised whenever the same files would give other statistics
+FORMAT = 2  # to be raised whenever the same files would give other statistics
 
 OnEach = Callable[[Observation], None]
 
