@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from holdfast.data.sample import GroundTruth
     from holdfast.errors import ConfigError, HoldfastError
     from holdfast.models.detectors.build import build_detector
-    from holdfast.training.api import evaluate, train
+    from holdfast.training.api import evaluate, plan, train
     from holdfast.training.settings import TrainingSettings
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "evaluate",
     "load_checkpoint",
     "load_config",
+    "plan",
     "save_config",
     "train",
 ]
@@ -35,6 +36,7 @@ _HOMES = {
     "evaluate": "holdfast.training.api",
     "load_checkpoint": "holdfast.checkpoints.transfer",
     "load_config": "holdfast.config.load",
+    "plan": "holdfast.training.api",
     "save_config": "holdfast.config.load",
     "train": "holdfast.training.api",
 }

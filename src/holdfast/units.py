@@ -34,7 +34,7 @@ def parse_bytes(text: str) -> int:
         )
     number, prefix, is_binary = found.groups()
     power = " kmgt".index(prefix or " ")
-    return round(float(number) * (1024 if is_binary else 1000) ** power)
+    return round(float(number) * float(1024 if is_binary else 1000) ** power)
 
 
 def seconds_text(seconds: float) -> str:

@@ -199,8 +199,41 @@ def test_the_library_refuses_what_the_command_refuses(trained, tmp_path):
     config = library.load_config(trained.config, {"train_config.use_multiclass_scores": True})
     with pytest.raises(library.ConfigError, match="use_multiclass_scores"):
         library.train(config, run=tmp_path / "run", folder=trained.config.parent)
-    with pytest.raises(library.HoldfastError, match="plan cannot be followed yet"):
-        library.train(config, run=tmp_path / "run", plan={})
+
+
+# Memory.
+
+
+def test_the_plan_is_stored_and_stands_beside_what_was_measured(trained):
+    run = Run.open(trained.run)
+    plan = json.loads((trained.run / "plan.json").read_text())
+    assert plan["fits"]
+    assert plan == run.manifest.plan
+    assert run.manifest.predicted_peak_bytes == plan["predicted_peak_bytes"]
+    assert run.manifest.measured_peak_bytes > 0
+    assert "memory" in trained.finished.out
+
+
+def test_a_training_takes_the_way_that_fits_and_its_plan_can_be_followed_again(trained, tmp_path):
+    plan = json.loads((trained.run / "plan.json").read_text())
+    # Less than the plain step needs, but not less than the base.
+    limit = plan["base_bytes"] + plan["predicted_peak_bytes"] - 10**6
+    run, command = tmp_path / "run", ("train", trained.config, "--steps", 2, "--evaluate-every", 2)
+    finished = holdfast(*command, "--run", run, "--memory", limit)
+    assert finished.code in (0, 1), finished.err
+    if finished.code == 1:
+        assert "Nothing fits" in words(finished.err)
+    copy = tmp_path / "plan.json"
+    plan["settings"] |= {"micro_batch": 1, "accumulation": 4, "rematerialize": []}
+    copy.write_text(json.dumps(plan))
+    followed = holdfast(*command, "--run", tmp_path / "other", "--plan", copy)
+    assert followed.code == 0, followed.err
+    assert "in 4 pieces" in words(followed.out)
+    plan["settings"]["micro_batch"] = 3
+    copy.write_text(json.dumps(plan))
+    refused = holdfast(*command, "--run", tmp_path / "third", "--plan", copy)
+    assert refused.code == 2
+    assert "batches of 12" in words(refused.err)
 
 
 # The command itself.

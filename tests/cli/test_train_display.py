@@ -6,6 +6,7 @@ from rich.console import Console
 
 from holdfast.cli.pace import Pace
 from holdfast.cli.train_display import Bar, Display, Lines, display
+from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.training.reporter import Plan, Progress
 
 PLAN = Plan(
@@ -22,6 +23,14 @@ PLAN = Plan(
     device="CPU",
     precision="float32",
     started_from="fresh weights",
+    memory=MemoryPlan(
+        fits=True,
+        limit_bytes=10,
+        base_bytes=1,
+        predicted_peak_bytes=2,
+        items={"weights": 2},
+        settings=StepSettings(micro_batch=4),
+    ),
 )
 
 

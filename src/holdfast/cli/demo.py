@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from holdfast.training.loop import TrainingResult
 
-SOURCE = "1000@160"  # images, and their height and width
+SOURCE = "1500@160"  # images, and their height and width
 MAP_50 = "DetectionBoxes_Precision/mAP@.50IOU"
 _PICTURES = 6
 
@@ -25,7 +25,7 @@ def demo(
     ),
     steps: Annotated[
         int | None,
-        typer.Option(help="Steps of training. Default: 900.", show_default=False, min=1),
+        typer.Option(help="Steps of training. Default: 1700.", show_default=False, min=1),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -36,6 +36,8 @@ def demo(
     Example: `holdfast demo --out my-demo`
     """
     from holdfast.cli.quiet import load_tensorflow
+
+    load_tensorflow()
     from holdfast.cli.terminal import console, error_console
     from holdfast.cli.train_end import last_evaluation, result_json
     from holdfast.evaluation.table import result_table
@@ -43,7 +45,6 @@ def demo(
     from holdfast.units import seconds_text
 
     terminal = error_console() if as_json else console()
-    load_tensorflow()
     _make_data(out / "data", terminal)
     config_path = _write_config(out)
     terminal.print(f"[bold]2.[/] train a small detector by {config_path}")
@@ -98,7 +99,7 @@ def _train(path: Path, run: Path, steps: int | None, terminal: Console) -> Train
     from holdfast.training.loop import train
     from holdfast.training.settings import TrainingSettings
 
-    settings = TrainingSettings(steps=steps, evaluate_every=300, checkpoint_every=100)
+    settings = TrainingSettings(steps=steps, evaluate_every=425, checkpoint_every=100)
     with TrainReporter(terminal, run, settings, evaluates=True) as reporter:
         return train(
             load_config(path), run, settings=settings, folder=path.parent, reporter=reporter

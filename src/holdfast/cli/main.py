@@ -16,6 +16,7 @@ from holdfast.cli.demo import demo
 from holdfast.cli.evaluate import evaluate
 from holdfast.cli.inspect import inspect
 from holdfast.cli.new import new
+from holdfast.cli.plan import plan
 from holdfast.cli.train import train
 from holdfast.errors import HoldfastError
 
@@ -35,6 +36,7 @@ app.command()(convert)
 app.command()(demo)
 app.command()(inspect)
 app.command()(new)
+app.command()(plan)
 app.command()(train)
 app.command()(evaluate)
 

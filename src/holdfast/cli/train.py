@@ -69,6 +69,24 @@ def train(
     rematerialize: Annotated[
         bool, typer.Option("--rematerialize", help="Compute blocks twice, to save memory.")
     ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="8GiB",
+            help="What the training may hold in all. Default: what the device has left.",
+            show_default=False,
+        ),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="A plan to follow: plan.json of a run, or what `holdfast plan --json` printed.",
+            show_default=False,
+        ),
+    ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="First take real steps in another process.")
+    ] = False,
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be repeated."),
@@ -78,7 +96,8 @@ def train(
     """Train the detector of a pipeline.config; stopped or killed, the same command goes on.
 
     The run folder holds config, checkpoints, events and TensorBoard files. Ctrl-C saves and
-    leaves. A config that changed since the run was begun is refused.
+    leaves. A config that changed since the run was begun is refused. What does not fit into memory
+    is computed in a way that does, with the same batch (see `holdfast plan`).
 
     Exit code: 0 the training came to its end, 1 it was interrupted or failed, 2 the command, a file
     or the config is wrong.
@@ -87,7 +106,9 @@ def train(
     """
     from holdfast.cli.overrides import parse_assignments
     from holdfast.cli.terminal import console, error_console
+    from holdfast.memory.plan import load_plan
     from holdfast.training.settings import TrainingSettings
+    from holdfast.units import parse_bytes
 
     terminal = error_console() if as_json else console()
     job = Job(
@@ -106,6 +127,9 @@ def train(
             keep=keep,
             patience=patience,
             deterministic=deterministic,
+            memory_bytes=None if memory is None else parse_bytes(memory),
+            plan=None if plan is None else load_plan(plan),
+            measures=measure,
         ),
     )
     _print_check(terminal, job)

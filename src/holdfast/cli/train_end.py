@@ -82,7 +82,8 @@ def _next_rows(result: TrainingResult, command: Sequence[str]) -> Iterator[Row]:
     yield Row("run", str(run))
     if best is not None:
         yield Row("best", f"step {best.step} ({best.metric:.4g}): {best.path}")
-    yield Row("memory", f"{bytes_text(result.measured_peak_bytes)} at most")
+    needed, predicted = result.measured_peak_bytes, result.predicted_peak_bytes
+    yield Row("memory", f"{bytes_text(needed)} at most; predicted {bytes_text(predicted)}")
     if result.ended == INTERRUPTED:
         yield Row("go on", shlex.join(command))
     else:

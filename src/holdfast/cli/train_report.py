@@ -18,6 +18,7 @@ from holdfast.cli.terminal import summary_panel
 from holdfast.cli.train_display import display
 from holdfast.config.summary import Row
 from holdfast.evaluation.result import EvaluationResult
+from holdfast.memory.recovery import settings_text
 from holdfast.training.reporter import Plan, Progress, Reporter
 from holdfast.training.settings import TrainingSettings
 from holdfast.training.step import TOTAL
@@ -147,6 +148,7 @@ def _plan_rows(plan: Plan, settings: TrainingSettings) -> Iterator[Row]:
     frozen = f", {plan.frozen} variables stay as they are" if plan.frozen else ""
     yield Row("trains", f"{plan.parameters:,} numbers in {plan.variables} variables{frozen}")
     yield Row("on", _device_text(plan, settings))
+    yield Row("memory", f"{plan.memory} ({settings_text(plan.memory.settings)})")
     yield Row(
         "saves",
         f"every {settings.checkpoint_every} steps and before each evaluation; the last "
@@ -158,7 +160,7 @@ def _device_text(plan: Plan, settings: TrainingSettings) -> str:
     texts = [f"{plan.device}, {plan.precision}, {plan.batch_size} images a step"]
     if plan.accumulation > 1:
         texts.append(f"in {plan.accumulation} pieces")
-    if settings.rematerialize:
+    if plan.memory.settings.rematerialize:
         texts.append("activations of blocks computed again")
     if settings.class_weights:
         texts.append(f"class weights {settings.class_weights}")

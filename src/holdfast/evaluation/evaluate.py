@@ -8,14 +8,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from holdfast.data.evaluation_input import EvaluationInput
+from holdfast.data.evaluation_input import EvaluationBatch, EvaluationInput
 from holdfast.errors import HoldfastError
 from holdfast.evaluation.metrics_set import Evaluators, MetricsSet
 from holdfast.evaluation.objects import found_objects, labelled_objects
 from holdfast.evaluation.result import EvaluationResult
-from holdfast.evaluation.step import Detector, EvaluationStep
+from holdfast.evaluation.step import Detector, EvaluationStep, StepResult
 
 Progress = Callable[[int, int], None]  # images done, of all
+Step = Callable[[EvaluationBatch], StepResult]
 
 
 def evaluate_detector(
@@ -33,7 +34,7 @@ def evaluate_detector(
 
 
 def evaluate_step(
-    step: EvaluationStep,
+    step: Step,
     data: EvaluationInput,
     metrics: MetricsSet,
     *,

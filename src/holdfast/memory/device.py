@@ -8,11 +8,14 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from holdfast.memory.cards import usable_bytes
 from holdfast.memory.host import resident_bytes
 
-CPU, GPU = "cpu", "gpu"
+Device = Literal["cpu", "gpu"]
+CPU: Device = "cpu"
+GPU: Device = "gpu"
 _PROCESS = Path("/proc/self")
 _CGROUPS = Path("/sys/fs/cgroup")
 _NO_LIMIT = 2**60  # what version 1 of cgroups writes where there is none is larger than this
@@ -22,15 +25,22 @@ _NO_LIMIT = 2**60  # what version 1 of cgroups writes where there is none is lar
 class Limit:
     """The memory that a training may hold, with what the process holds already."""
 
-    device: str  # CPU or GPU
+    device: Device
     bytes: int
     source: str  # what sets it: "free memory", "memory of the container", …
 
 
-def device_limit(device: str | None = None) -> Limit:
+def device_limit(device: Device | None = None) -> Limit:
     """Ask the device how much a training may hold; by default a GPU, if there is one."""
     gpu = None if device == CPU else gpu_limit()
     return gpu or host_limit()
+
+
+def device_of(name: str | None) -> Device:
+    """Give the device of a name; without one a GPU, if there is one."""
+    if name is None:
+        return CPU if gpu_limit() is None else GPU
+    return GPU if name == GPU else CPU
 
 
 def host_limit() -> Limit:

@@ -77,6 +77,11 @@ class BatchNorm(keras.layers.Layer):
 
 def freeze(layer: keras.layers.Layer) -> None:
     """Make every batch norm inside a layer keep its moving statistics in training."""
-    for part in layer._flatten_layers():  # Keras has no public way to all layers inside
-        if isinstance(part, BatchNorm):
-            part.settings = replace(part.settings, is_frozen=True)
+    for part in batch_norms(layer):
+        part.settings = replace(part.settings, is_frozen=True)
+
+
+def batch_norms(layer: keras.layers.Layer) -> list[BatchNorm]:
+    """List every batch norm inside a layer."""
+    inside = layer._flatten_layers()  # Keras has no public way to all layers inside
+    return [part for part in inside if isinstance(part, BatchNorm)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,22 @@ from holdfast.evaluation.build import (
 )
 from holdfast.evaluation.evaluate import Progress, evaluate_step
 from holdfast.evaluation.result import EvaluationResult
+from holdfast.memory.device import Device, Limit, device_limit, device_of
+from holdfast.memory.plan import MemoryPlan
 from holdfast.models.detectors.build import build_detector
 from holdfast.training import loop
+from holdfast.training.evaluation_pieces import EvaluationInPieces
+from holdfast.training.fitting import fitting_of, wanted_settings
 from holdfast.training.loop import TrainingResult
 from holdfast.training.reporter import Reporter
 from holdfast.training.settings import TrainingSettings
+from holdfast.units import parse_bytes
 
 
 def train(
     config: TrainEvalPipelineConfig,
     run: str | Path,
-    plan: Mapping[str, Any] | None = None,
+    plan: MemoryPlan | None = None,
     *,
     settings: TrainingSettings | None = None,
     folder: str | Path | None = None,
@@ -48,10 +53,7 @@ def train(
     TrainingFailedError.
     """
     if plan is not None:
-        raise HoldfastError(
-            "A memory plan cannot be followed yet.",
-            fix="Leave it out; choose accumulation, precision and rematerialize in the settings.",
-        )
+        settings = replace(settings or TrainingSettings(), plan=plan)
     place, reporter = Path(folder or "."), reporter or Reporter()
     problems = list(validate(config, place))
     if errors := errors_of(problems):
@@ -59,6 +61,31 @@ def train(
     for problem in warnings_of(problems):
         reporter.note(str(problem))
     return loop.train(config, run, settings=settings, folder=place, reporter=reporter)
+
+
+def plan(
+    config: TrainEvalPipelineConfig,
+    memory: str | int | None = None,
+    *,
+    device: Device | None = None,
+    settings: TrainingSettings | None = None,
+    folder: str | Path | None = None,
+) -> MemoryPlan:
+    """Predict the peak memory of a training step, and find settings that fit.
+
+    memory: what the training may hold, such as "8GiB"; by default what the device has left. Of the
+    settings, precision, accumulation and rematerialize count. Without data the resizer's largest
+    shape and max_number_of_boxes are assumed. The plan can be given to `train`.
+    """
+    settings = settings or TrainingSettings()
+    limit = device_limit(device)
+    if memory is not None:
+        amount = parse_bytes(memory) if isinstance(memory, str) else memory
+        limit = Limit(device=device_of(device), bytes=amount, source="memory")
+    wanted = wanted_settings(
+        config, settings.precision, settings.accumulation, settings.rematerialize
+    )
+    return fitting_of(config, Path(folder or "."), limit).choose(wanted).plan
 
 
 def evaluate(
@@ -85,7 +112,7 @@ def evaluate(
     detector = build_detector(config)
     load_weights(detector, checkpoint, averages=uses_averages(config, checkpoint))
     return evaluate_step(
-        build_evaluation_step(config, detector, with_loss=True),
+        EvaluationInPieces(build_evaluation_step(config, detector, with_loss=True)),
         build_evaluation_input(config, records, statistics),
         metrics,
         progress=progress,

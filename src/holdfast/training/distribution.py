@@ -16,7 +16,7 @@ def choose_strategy() -> tf.distribute.Strategy:
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
         tf.config.experimental.set_memory_growth(gpu, True)
-    if _num_workers() > 1:
+    if num_workers() > 1:
         return tf.distribute.MultiWorkerMirroredStrategy()
     if len(gpus) > 1:
         return tf.distribute.MirroredStrategy()
@@ -25,7 +25,7 @@ def choose_strategy() -> tf.distribute.Strategy:
 
 def is_chief() -> bool:
     """Tell whether this process is the one that writes the run: the only one, or the first."""
-    return _num_workers() <= 1 or _task() in (("chief", 0), ("master", 0), ("worker", 0))
+    return num_workers() <= 1 or _task() in (("chief", 0), ("master", 0), ("worker", 0))
 
 
 def own_part(strategy: tf.distribute.Strategy, batch_size: int, accumulation: int) -> Part:
@@ -39,7 +39,7 @@ def own_part(strategy: tf.distribute.Strategy, batch_size: int, accumulation: in
             f"{'s' if accumulation > 1 else ''} each.",
             fix=f"Make train_config.batch_size a multiple of {pieces}.",
         )
-    workers = max(1, _num_workers())
+    workers = max(1, num_workers())
     own = replicas // workers
     return Part(count=replicas, first=_worker_index() * own, own=own)
 
@@ -51,7 +51,8 @@ def _cluster() -> dict[str, list[str]]:
     return {kind: names for kind, names in cluster.items() if kind in ("chief", "master", "worker")}
 
 
-def _num_workers() -> int:
+def num_workers() -> int:
+    """Count the processes that train together, by TF_CONFIG; 0 without one."""
     return sum(len(names) for names in _cluster().values())
 
 
@@ -64,4 +65,4 @@ def _task() -> tuple[str, int]:
 
 
 def _worker_index() -> int:
-    return _task()[1] if _num_workers() > 1 else 0
+    return _task()[1] if num_workers() > 1 else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -22,12 +23,14 @@ from holdfast.errors import HoldfastError
 from holdfast.evaluation.result import EvaluationResult
 from holdfast.files import write_text
 from holdfast.memory.host import peak_bytes, resident_bytes
+from holdfast.memory.leak_watch import Growth
+from holdfast.memory.plan import MemoryPlan
 from holdfast.pictures import Pixels
 from holdfast.runs.difference import differences
 from holdfast.runs.manifest import Manifest
 from holdfast.runs.run import CONFIG_FOLDER, Run, is_run
 from holdfast.training.distribution import is_chief
-from holdfast.training.reporter import Progress
+from holdfast.training.reporter import Progress, Recovered
 from holdfast.training.session import Session
 from holdfast.training.settings import TrainingSettings
 from holdfast.training.state import restore_state, state_of
@@ -107,6 +110,20 @@ class Journal:
         best = self._store.best() if self._store is not None else None
         return best.metric if best is not None else None
 
+    @property
+    def saved_step(self) -> int | None:
+        """The step of the last checkpoint; None before the first."""
+        return self._saved.step if self._saved is not None else None
+
+    def recall(self, key: str) -> Any:
+        """Give a fact that was noted in the manifest of the run, also by an earlier process."""
+        return self.run.manifest.facts.get(key) if self.run is not None else None
+
+    def remember(self, key: str, value: Any) -> None:
+        """Note a fact in the manifest, where it outlives the process."""
+        if self.run is not None:
+            self.run.update(facts={**self.run.manifest.facts, key: value})
+
     def restore(self, session: Session) -> tuple[int, str]:
         """Give the step to go on with, and say where the weights come from."""
         checkpoints = self.folder / "checkpoints"
@@ -163,6 +180,35 @@ class Journal:
         )
         return progress
 
+    def recovered(self, recovery: Recovered) -> None:
+        """Note that memory ran out, and how the training goes on."""
+        if self.run is not None:
+            self.run.events.append(
+                recovery.step,
+                "recovered",
+                before=asdict(recovery.before),
+                after=asdict(recovery.after),
+                reason=recovery.reason,
+                repeated=recovery.repeated,
+            )
+
+    def grown(self, growth: Growth) -> None:
+        """Note that memory grows and does not stop."""
+        if self.run is not None:
+            values = {**asdict(growth), "cause": growth.cause._asdict()}
+            self.run.events.append(kind="growth", **values)
+
+    def noted(self, step: int, text: str) -> None:
+        """Note something worth a line."""
+        if self.run is not None:
+            self.run.events.append(step, "note", text=text)
+
+    def planned(self, plan: MemoryPlan) -> None:
+        """Note the plan that is followed."""
+        if self.run is not None:
+            document = plan.document()
+            self.run.update(plan=document, predicted_peak_bytes=plan.predicted_peak_bytes)
+
     def save(self, session: Session, step: int) -> Path | None:
         """Write a checkpoint."""
         if self._store is None:
@@ -191,9 +237,9 @@ class Journal:
         if metric is not None and self._saved is not None and self._saved.step == step:
             self._saved = self._store.rate(self._saved, metric)
 
-    def finish(self) -> int:
-        """Close what is open; give the most memory that the process held."""
-        peak = peak_bytes()
+    def finish(self, base_bytes: int) -> int:
+        """Close what is open; give the most memory that the process held above its base."""
+        peak = peak_bytes() - base_bytes
         if self.run is not None:
             self.run.update(measured_peak_bytes=peak)
         if self._board is not None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.memory.plan import MemoryPlan
 from holdfast.training.distribution import choose_strategy
-from holdfast.training.failure import check_finite
 from holdfast.training.interruption import interruptions
 from holdfast.training.journal import Journal, open_journal
-from holdfast.training.reporter import Plan, Progress, Reporter
+from holdfast.training.plan_training import plan_training
+from holdfast.training.recovery import RecoveringSteps, remembered
+from holdfast.training.reporter import Plan, Reporter
 from holdfast.training.session import Session
 from holdfast.training.settings import TrainingSettings
 from holdfast.training.stopping import Stopping
+from holdfast.training.watching import Watching
 
 DONE, INTERRUPTED, NO_LONGER_BETTER = "done", "interrupted", "no longer better"
 
@@ -31,7 +34,7 @@ class TrainingResult:
     ended: str  # DONE, INTERRUPTED or NO_LONGER_BETTER
     metrics: dict[str, float]  # of the last evaluation, by the OD API's names; {} without one
     seconds: float
-    predicted_peak_bytes: int | None
+    predicted_peak_bytes: int  # above what the process held before the detector was built
     measured_peak_bytes: int
 
 
@@ -54,10 +57,12 @@ def train(
     started = time.perf_counter()
     strategy, folder = strategy or choose_strategy(), folder or Path()
     with open_journal(config, Path(run), settings, folder) as journal:
-        session = Session(config, settings, folder, strategy)
+        session = Session(config, remembered(settings, journal, reporter), folder, strategy)
+        plan = plan_training(session, settings, reporter)
+        journal.planned(plan)
         start, origin = journal.restore(session)
         stopping = Stopping(patience=settings.patience, best=journal.best_metric)
-        reporter.started(_plan(session, start, origin))
+        reporter.started(_plan(session, start, origin, plan))
         ended, steps = _loop(session, journal, stopping, start, reporter)
         return TrainingResult(
             run=Path(run),
@@ -65,8 +70,8 @@ def train(
             ended=ended,
             metrics=journal.metrics,
             seconds=time.perf_counter() - started,
-            predicted_peak_bytes=None,
-            measured_peak_bytes=journal.finish(),
+            predicted_peak_bytes=plan.predicted_peak_bytes,
+            measured_peak_bytes=journal.finish(session.base_bytes),
         )
 
 
@@ -76,20 +81,24 @@ def _loop(
     """Step until the end, an interruption, or until it no longer gets better."""
     steps, settings = session.steps, session.settings
     evaluate_every = settings.evaluation_interval(steps)
-    batches = session.batches(start) if start < steps else iter(())
+    stepper = RecoveringSteps(session, journal, reporter)
+    limit = session.settings.memory_bytes
+    watching = Watching(session, journal, reporter, stepper, limit_bytes=limit)
+    done = start
     with interruptions() as interruption:
-        for step in range(start, steps):
-            progress = _step(session, journal, batches, step)
+        while done < steps:
+            progress = stepper.take(done)
+            done = progress.step
             reporter.stepped(progress)
-            done = step + 1
             is_last = done == steps or interruption.signal_name is not None
+            is_urgent = watching.look(done)
             evaluates = done % evaluate_every == 0 or done == steps
-            if evaluates or is_last or done % settings.checkpoint_every == 0:
+            if evaluates or is_last or is_urgent or done % settings.checkpoint_every == 0:
                 reporter.saved(done, journal.save(session, done))
             if interruption.signal_name is not None:
                 return INTERRUPTED, done
             if evaluates:
-                result = session.evaluate(reporter.evaluating)
+                result = session.evaluate(reporter.evaluating, _teller(journal, reporter, done))
                 if result is not None:
                     is_best = stopping.judge(result)
                     journal.evaluated(done, result, stopping.metric_of(result), session.pictures)
@@ -99,24 +108,15 @@ def _loop(
     return DONE, max(start, steps)
 
 
-def _step(session: Session, journal: Journal, batches: Any, step: int) -> Progress:
-    """Take one step and note it; a loss that is no number ends the training."""
-    before = time.perf_counter()
-    batch = next(batches)
-    ready = time.perf_counter()
-    result = session.step.run(batch, tf.constant(step, tf.int64))
-    skips = session.step.loss_scale is not None
-    check_finite(result, step, batch, journal.folder, skips)
-    return journal.stepped(
-        session,
-        step + 1,
-        result,
-        step_seconds=time.perf_counter() - ready,
-        input_seconds=ready - before,
-    )
+def _teller(journal: Journal, reporter: Reporter, step: int) -> Callable[[str], None]:
+    def tell(text: str) -> None:
+        journal.noted(step, text)
+        reporter.note(text)
+
+    return tell
 
 
-def _plan(session: Session, start: int, origin: str) -> Plan:
+def _plan(session: Session, start: int, origin: str, memory: MemoryPlan) -> Plan:
     trained = session.trained
     statistics = session.data.statistics
     return Plan(
@@ -133,6 +133,7 @@ def _plan(session: Session, start: int, origin: str) -> Plan:
         device=_devices(session.strategy),
         precision=session.settings.precision,
         started_from=origin,
+        memory=memory,
     )
 
 

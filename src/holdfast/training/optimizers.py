@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import keras
 import tensorflow as tf
@@ -76,16 +76,20 @@ class Optimizer:
         with self._strategy.scope():
             self.updates.assign_add(1)
             updates = self.updates.read_value()
-            for index, gradient in enumerate(gradients):
-                if gradient is None:
-                    continue
-                slots = {name: group[index] for name, group in self._slots.items()}
-                self._strategy.extended.update(
-                    self._targets[index],
-                    self.rule.move,
-                    args=(slots, gradient, learning_rate, updates),
-                    group=False,
-                )
+            # Counted before anything moves: while the count is the same, so are the weights.
+            with tf.control_dependencies([updates]):
+                for index, gradient in enumerate(gradients):
+                    if gradient is not None:
+                        self._move(index, gradient, learning_rate, updates)
+
+    def _move(self, index: int, gradient: Any, learning_rate: Tensor, updates: Tensor) -> None:
+        slots = {name: group[index] for name, group in self._slots.items()}
+        self._strategy.extended.update(
+            self._targets[index],
+            self.rule.move,
+            args=(slots, gradient, learning_rate, updates),
+            group=False,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

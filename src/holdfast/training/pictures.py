@@ -13,7 +13,7 @@ from PIL import Image
 from holdfast.config.schema.eval import EvalConfig
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.data.evaluation_input import EvaluationBatch, EvaluationInput
-from holdfast.evaluation.step import EvaluationStep
+from holdfast.evaluation.evaluate import Step
 from holdfast.models.post_processing import Detections
 from holdfast.pictures import Cell, Objects, Pixels, contact_sheet, draw_objects, label_colors
 
@@ -42,9 +42,7 @@ def build_gallery(config: TrainEvalPipelineConfig, names: Mapping[int, str]) -> 
     )
 
 
-def draw_pictures(
-    step: EvaluationStep, data: EvaluationInput, gallery: Gallery
-) -> dict[str, Pixels]:
+def draw_pictures(step: Step, data: EvaluationInput, gallery: Gallery) -> dict[str, Pixels]:
     """Draw the first images of the data, the ground truth left and the detections right."""
     pictures: dict[str, Pixels] = {}
     if not gallery.images:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.evaluation.result import EvaluationResult
+from holdfast.memory.leak_watch import Growth
+from holdfast.memory.plan import MemoryPlan, StepSettings
+from holdfast.memory.recovery import settings_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +28,7 @@ class Plan:
     device: str
     precision: str
     started_from: str  # what the weights are: a checkpoint, with what fitted, or fresh
+    memory: MemoryPlan  # that is followed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,25 @@ class Progress:
     resident_bytes: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Recovered:
+    """Memory ran out, and the training goes on in another way."""
+
+    step: int  # steps done, on which the next one builds
+    before: StepSettings
+    after: StepSettings
+    reason: str  # what the runtime said
+    repeated: int = 0  # steps done once more, because weights were torn
+
+    def __str__(self) -> str:
+        again = f"; the last {self.repeated} steps are done again" if self.repeated else ""
+        return (
+            f"Out of memory after step {self.step + self.repeated} ({settings_text(self.before)}): "
+            "it goes on with the same batch and state in a cheaper way: "
+            f"{settings_text(self.after)}{again}."
+        )
+
+
 class Reporter:
     """Hears everything and says nothing; override what you want to hear."""
 
@@ -48,6 +71,14 @@ class Reporter:
 
     def started(self, plan: Plan) -> None:
         """Hear that the first step is about to be taken."""
+
+    def recovered(self, recovery: Recovered) -> None:
+        """Hear that memory ran out and what is done about it; as a note unless overridden."""
+        self.note(str(recovery))
+
+    def grows(self, growth: Growth) -> None:
+        """Hear that memory grows and does not stop; as a note unless overridden."""
+        self.note(str(growth))
 
     def stepped(self, progress: Progress) -> None:
         """Hear of a step."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,15 @@ from holdfast.evaluation.build import (
 )
 from holdfast.evaluation.evaluate import Progress, evaluate_step
 from holdfast.evaluation.result import EvaluationResult
+from holdfast.memory.host import resident_bytes
+from holdfast.memory.plan import StepSettings
+from holdfast.memory.recovery import ladder
 from holdfast.models.block import Block
 from holdfast.models.detectors.build import build_detector
 from holdfast.pictures import Pixels
 from holdfast.training import build
 from holdfast.training.distribution import own_part
+from holdfast.training.evaluation_pieces import EvaluationInPieces
 from holdfast.training.pictures import build_gallery, draw_pictures
 from holdfast.training.settings import TrainingSettings
 from holdfast.training.step import TrainingStep
@@ -71,6 +75,7 @@ class Session:
         random.seed(settings.seed)
         if settings.deterministic:
             tf.config.experimental.enable_op_determinism()
+        self.base_bytes = resident_bytes()  # before there is anything to train
         with strategy.scope():
             self.detector = build_detector(config, precision=settings.precision)
             rematerialize(self.detector, settings.rematerialize)
@@ -108,9 +113,37 @@ class Session:
             self.step.averages.reset()
         return f"{prefix}: {report}"
 
+    @property
+    def step_settings(self) -> StepSettings:
+        """How a step is computed now, on each device."""
+        part = self.train_config.batch_size // self.strategy.num_replicas_in_sync
+        marked = (name for name, block in named_blocks(self.detector) if block.rematerializes)
+        return StepSettings(
+            micro_batch=part // self.step.accumulation,
+            accumulation=self.step.accumulation,
+            precision=self.settings.precision,
+            rematerialize=tuple(marked),
+        )
+
+    def cheaper_settings(self) -> tuple[StepSettings, ...]:
+        """List what needs ever less memory than the present settings."""
+        return ladder([name for name, _ in named_blocks(self.detector)], self.step_settings)
+
+    def switch(self, settings: StepSettings) -> None:
+        """Compute steps in another way from now on; what was learnt stays."""
+        if settings == self.step_settings:
+            return  # what is traced already is kept
+        rematerialize(self.detector, settings.rematerialize)
+        self.step.split(settings.accumulation)
+        self.settings = replace(
+            self.settings,
+            accumulation=settings.accumulation,
+            rematerialize=settings.rematerialize,
+        )
+
     def batches(self, start: int) -> Iterator[Any]:
         """Give this process' part of each batch, from a step on, as its replicas take it."""
-        pipeline = self._pipeline()
+        pipeline = self.pipeline()
         part = own_part(self.strategy, pipeline.batch_size, self.settings.accumulation)
         return iter(
             self.strategy.distribute_datasets_from_function(
@@ -118,24 +151,33 @@ class Session:
             )
         )
 
-    def evaluate(self, progress: Progress) -> EvaluationResult | None:
-        """Evaluate the weights, or their averages where the config says so; None without data."""
+    def evaluate(
+        self, progress: Progress, tell: Callable[[str], None] = lambda text: None
+    ) -> EvaluationResult | None:
+        """Evaluate the weights, or their averages where the config says so; None without data.
+
+        tell hears when memory does not suffice for the batches and smaller ones are taken.
+        """
         if not self.config.eval_input_reader:
             return None
         if self._evaluation is None:
             data = self._open(self.config.eval_input_reader[0], "eval_input_reader")
             self._evaluation = (
-                build_evaluation_step(self.config, self.detector, with_loss=True),
+                EvaluationInPieces(
+                    build_evaluation_step(self.config, self.detector, with_loss=True)
+                ),
                 build_evaluation_input(self.config, data.records, data.statistics),
                 build_metrics_set(self.config, data.records),
             )
         step, images, metrics = self._evaluation
+        step.tell = tell
         averages = self.step.averages if evaluates_averages(self.config) else None
         with averages.swapped() if averages is not None else nullcontext():
             self.pictures = draw_pictures(step, images, build_gallery(self.config, metrics.classes))
             return evaluate_step(step, images, metrics, progress=progress)
 
-    def _pipeline(self) -> Pipeline:
+    def pipeline(self) -> Pipeline:
+        """Make the training input."""
         return build_training_input(
             self.config,
             self.data.records,
@@ -178,14 +220,15 @@ class Session:
 
 
 def rematerialize(detector: Any, names: tuple[str, ...]) -> None:
-    """Mark blocks to be computed again for the gradient; `all` stands for every one."""
+    """Mark the blocks to be computed again for the gradient; `all` stands for every one."""
     blocks = dict(named_blocks(detector))
-    for name in blocks if names == ("all",) else names:
-        if name not in blocks:
-            raise HoldfastError(
-                f"The detector has no block {name}.", fix=f"Blocks: {', '.join(blocks)}."
-            )
-        blocks[name].rematerializes = True
+    marked = tuple(blocks) if names == ("all",) else names
+    if unknown := [name for name in marked if name not in blocks]:
+        raise HoldfastError(
+            f"The detector has no block {unknown[0]}.", fix=f"Blocks: {', '.join(blocks)}."
+        )
+    for name, block in blocks.items():
+        block.rematerializes = name in marked
 
 
 def named_blocks(detector: Any) -> Iterator[tuple[str, Block]]:

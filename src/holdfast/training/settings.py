@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.data.budget import DEFAULT_BUDGET_BYTES
+from holdfast.memory.plan import MemoryPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,9 @@ class TrainingSettings:
     deterministic: bool = False
     input_budget_bytes: int = DEFAULT_BUDGET_BYTES
     group_norms_every: int = 50  # steps
+    memory_bytes: int | None = None  # what the training may hold; None: what the device has left
+    plan: MemoryPlan | None = None  # to be followed; None: one is made
+    measures: bool = False  # takes real steps in another process, to correct the plan
 
     def evaluation_interval(self, steps: int) -> int:
         """Say after how many steps to evaluate, in a training of so many."""

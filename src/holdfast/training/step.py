@@ -60,9 +60,21 @@ class TrainingStep:
         self.loss_scale = loss_scale
         self.class_weights = class_weights
         self.penalizes = penalizes
-        self.accumulation = accumulation
         self.groups = tuple(dict.fromkeys(_group(variable) for variable in variables))
         self._strategy = tf.distribute.get_strategy()
+        self.split(accumulation)
+
+    @property
+    def side_state(self) -> list[tf.Variable]:
+        """What a step may change before it moves the weights: statistics, seeds, the loss scale."""
+        trained = {id(variable) for variable in self.variables}
+        others = [each.value for each in self.detector.variables if id(each) not in trained]
+        scale = self.loss_scale.variables if self.loss_scale is not None else {}
+        return [*others, *scale.values()]
+
+    def split(self, accumulation: int) -> None:
+        """Compute in so many pieces from now on; what was traced before is forgotten."""
+        self.accumulation = accumulation
         self.run = tf.function(self._run, autograph=False)
 
     def _run(self, batch: Batch, step: Tensor) -> StepResult:
@@ -72,7 +84,9 @@ class TrainingStep:
         losses, gradients, norm, group_norms = moved
         norm, group_norms = (self._first(each) for each in (norm, group_norms))
         is_finite = tf.math.is_finite(norm)
-        tf.cond(is_finite, lambda: self._update(gradients, learning_rate), lambda: False)
+        # All that needs memory comes before the first weight moves: if it runs out, none has.
+        computed = self._local((losses, gradients, group_norms))
+        tf.cond(is_finite, lambda: self._update(gradients, learning_rate, computed), lambda: False)
         if self.loss_scale is not None:
             self.loss_scale.update(is_finite)
         return StepResult(
@@ -82,11 +96,19 @@ class TrainingStep:
             group_norms=group_norms,
         )
 
-    def _update(self, gradients: Any, learning_rate: Tensor) -> bool:
-        self.optimizer.apply(gradients, learning_rate)
+    def _update(self, gradients: Any, learning_rate: Tensor, computed: list[Tensor]) -> bool:
+        with tf.control_dependencies(computed):
+            ready = tf.no_op()
+        with tf.control_dependencies([ready]):
+            self.optimizer.apply(gradients, learning_rate)
         if self.averages is not None:
             self.averages.update(self.optimizer.updates)
         return True
+
+    def _local(self, values: Any) -> list[Tensor]:
+        """List what the replicas of this process hold."""
+        flat = [each for each in tf.nest.flatten(values) if each is not None]
+        return [part for each in flat for part in self._strategy.experimental_local_results(each)]
 
     def _first(self, value: Any) -> Tensor:
         """Give what all replicas hold alike."""

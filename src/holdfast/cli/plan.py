@@ -1,0 +1,142 @@
+"""`holdfast plan`: how much memory a training will need, and the settings that fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.train import Precision
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from holdfast.memory.device import Limit
+
+
+class DeviceName(StrEnum):
+    """Where the training will run."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+def plan(
+    config: Annotated[Path, typer.Argument(help="The pipeline.config.", show_default=False)],
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="8GiB",
+            help="What the training may hold in all. Default: what the device has left.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        DeviceName | None,
+        typer.Option(
+            help="Where it will run. Default: a GPU, if there is one.", show_default=False
+        ),
+    ] = None,
+    card: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help='Plan for a graphics card, such as "RTX 3060" or T4.',
+            show_default=False,
+        ),
+    ] = None,
+    precision: Annotated[
+        Precision, typer.Option(help="The numbers that the network computes with.")
+    ] = Precision.FLOAT32,
+    accumulate: Annotated[
+        int, typer.Option(min=1, help="Compute each batch in so many pieces.")
+    ] = 1,
+    rematerialize: Annotated[
+        bool, typer.Option("--rematerialize", help="Compute all blocks twice.")
+    ] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Also run real steps in a process of their own.")
+    ] = False,
+    table: Annotated[
+        bool, typer.Option(help="Print the largest batch for other resolutions, too.")
+    ] = True,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be repeated."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Predict the peak memory of a training step, item by item, before anything is trained.
+
+    The step is traced for the worst batch of the data - its largest shape, its most boxes - and
+    never run. If it does not fit, settings are searched that do, with the same batch.
+
+    Exit code: 0 there is a way that fits, 1 nothing fits, 2 the command, a file or the config is
+    wrong.
+
+    Example: `holdfast plan pipeline.config --card "RTX 3060" --set train_config.batch_size=16`
+    """
+    from holdfast.cli.overrides import parse_assignments
+    from holdfast.cli.quiet import load_tensorflow
+    from holdfast.cli.terminal import console, error_console
+    from holdfast.config.load import load_config
+
+    terminal = error_console() if as_json else console()
+    limit = device_limit_of(memory, device.value if device else None, card)
+    loaded = load_config(config, parse_assignments(assignments or []))
+    load_tensorflow()
+    from holdfast.cli.plan_report import plan_document, print_choice, print_what_fits
+    from holdfast.training.fitting import fitting_of, measured, wanted_settings
+
+    fitting = fitting_of(loaded, config.parent, limit)
+    wanted = wanted_settings(loaded, precision.value, accumulate, ("all",) * rematerialize)
+    with _working(terminal, "tracing the training step"):
+        choice = fitting.choose(wanted)
+    if measure:
+        with _working(terminal, "measuring real steps"):
+            choice = replace(choice, plan=measured(fitting, choice.plan))
+    if as_json:
+        typer.echo(json.dumps(plan_document(choice), indent=1))
+    else:
+        print_choice(terminal, str(config), fitting, choice)
+        if table:
+            with _working(terminal, "tracing other ways to compute it"):
+                rows = fitting.what_fits(choice)
+            print_what_fits(terminal, fitting, rows)
+    raise typer.Exit(0 if choice.plan.fits else 1)
+
+
+def device_limit_of(memory: str | None, device: str | None, card: str | None) -> Limit:
+    """Give the memory to plan for: what the options say, else what the device has left."""
+    from holdfast.errors import HoldfastError
+    from holdfast.memory.cards import find_card
+    from holdfast.memory.device import GPU, Limit, device_limit, device_of
+    from holdfast.units import parse_bytes
+
+    if card is not None:
+        if memory is not None or device == "cpu":
+            raise HoldfastError(
+                "--card already says which device and how much memory.",
+                fix="Give either --card, or --device and --memory.",
+            )
+        found = find_card(card)
+        return Limit(device=GPU, bytes=found.usable_bytes, source=f"{found.name}, without monitor")
+    if memory is not None:
+        return Limit(device=device_of(device), bytes=parse_bytes(memory), source="--memory")
+    return device_limit(device_of(device))
+
+
+@contextmanager
+def _working(terminal: Console, text: str) -> Iterator[None]:
+    """Show that something is being done, where someone sees it."""
+    if not terminal.is_terminal:
+        yield
+        return
+    with terminal.status(f"{text} …"):
+        yield

@@ -1,0 +1,39 @@
+"""Numbers that no graph tells: what TensorFlow and Python hold besides tensors, measured on a CPU.
+
+`benchmarks/step_memory.py` compares what comes of them with real processes. The bytes of runtime
+and of a node were fitted to one step each of SSD MobileNetV2 (whole and in pieces), FPNLite, SSD
+MobileNetV1 FPN, SSD InceptionV2, RetinaNet-50 and EfficientDet-D0. The margin was chosen by the
+cells of the first five recipes of the benchmark; its other cells are a test.
+"""
+
+from __future__ import annotations
+
+from holdfast.memory.step_graph import StepGraph
+
+# Libraries paged in, threads, compiled kernels of oneDNN.
+RUNTIME_BYTES = 17 << 20
+# What Python, the optimizer and the executor keep of one node, traced or optimised, and the holes
+# that this leaves in the heap.
+NODE_BYTES = 17_700
+# The arena keeps a handle of 8 bytes for every 256 bytes of address space.
+ARENA_HANDLE_SHARE = 32
+# The order in which threads take up work differs from step to step: so do the holes in the arena.
+# Some runs of some steps are simulated, and the share is for orders that were not.
+SIMULATED_RUNS = 3
+SIMULATED_STEPS = 3
+TIME_JITTER = 0.5
+ORDER_MARGIN = 0.03
+
+_BYTES_PER_SECOND = 5e9
+_FLOPS_PER_SECOND = 2e10
+_START_SECONDS = 2e-6
+
+
+def graph_bytes(graph: StepGraph) -> int:
+    """Give what the process holds because of the graph, besides tensors."""
+    return RUNTIME_BYTES + NODE_BYTES * (graph.traced_nodes + len(graph.nodes))
+
+
+def rough_seconds(flops: int, moved_bytes: int) -> float:
+    """Guess how long an operation takes: only the order of magnitude matters, for the order."""
+    return _START_SECONDS + moved_bytes / _BYTES_PER_SECOND + flops / _FLOPS_PER_SECOND

@@ -1,0 +1,206 @@
+"""When each tensor of a step is made and freed, in the order in which TensorFlow runs the step.
+
+The executor starts operations first in, first out, as soon as their inputs are there, as many at a
+time as it has threads. A tensor is made when its operation starts, and freed after the last
+operation that needs it. Element-wise operations write over an input of the same size that nobody
+else needs. A loop is followed through one round: what is alive in the next rounds is the same.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from holdfast.memory import operations
+from holdfast.memory.loops import straightened
+from holdfast.memory.step_graph import Node, Output, StepGraph
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """A piece of memory that tensors live in."""
+
+    node: Node  # who made it
+    bytes: int
+    is_constant: bool = False  # lives as long as the graph
+
+
+class Event(NamedTuple):
+    """A buffer that is made, or freed."""
+
+    buffer: Buffer
+    is_made: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lifetimes:
+    """What a step does to memory."""
+
+    constants: tuple[Buffer, ...]
+    events: tuple[Event, ...]  # in the order of execution
+
+    def peak(self, counts: Callable[[Buffer], bool] = lambda buffer: True) -> int:
+        """Give the most bytes alive at once, of the buffers that count."""
+        alive = peak = sum(each.bytes for each in self.constants if counts(each))
+        for buffer, is_made in self.events:
+            if counts(buffer):
+                alive += buffer.bytes if is_made else -buffer.bytes
+                peak = max(peak, alive)
+        return peak
+
+    def alive_at_peak(self) -> list[Buffer]:
+        """List the buffers that are alive when most bytes are."""
+        alive: dict[Buffer, None] = dict.fromkeys(self.constants)
+        now = peak = sum(each.bytes for each in self.constants)
+        position = -1
+        for index, (buffer, is_made) in enumerate(self.events):
+            now += buffer.bytes if is_made else -buffer.bytes
+            if now > peak:
+                peak, position = now, index
+        for buffer, is_made in self.events[: position + 1]:
+            if is_made:
+                alive[buffer] = None
+            else:
+                del alive[buffer]
+        return list(alive)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Threads that run operations, each for a time that is never quite the same."""
+
+    count: int = 1
+    seconds: Callable[[Node], float] = lambda node: 1.0
+    jitter: float = 0.0  # a time is up to this share longer or shorter
+    seed: int = 0
+
+
+def follow(graph: StepGraph, *, workers: Workers | None = None) -> Lifetimes:
+    """Walk through the graph and note what is made and freed; by default with one worker."""
+    walk = _Walk(straightened(graph.nodes))
+    walk.run(workers or Workers())
+    return Lifetimes(constants=tuple(walk.constants), events=tuple(walk.events))
+
+
+class _Walk:
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self._nodes = nodes
+        self._followers: dict[str, list[str]] = defaultdict(list)
+        self._pending: dict[str, int] = {}
+        self._uses: Counter[Output] = Counter()  # edges that take an output
+        self._users: Counter[Buffer] = Counter()  # edges that still need a buffer
+        self._buffers: dict[Output, Buffer] = {}
+        self._fixed: set[str] = set()  # nodes that give the same in every step
+        self.constants: list[Buffer] = []
+        self.events: list[Event] = []
+        for node in nodes.values():
+            before = [each.node for each in node.inputs] + list(node.waits_for)
+            self._pending[node.name] = len(before)
+            self._uses.update(node.inputs)
+            for name in before:
+                self._followers[name].append(node.name)
+
+    def run(self, workers: Workers) -> None:
+        chance = random.Random(workers.seed)
+        ready = deque(name for name, count in self._pending.items() if not count)
+        running: list[tuple[float, int, str]] = []  # when it ends, a number that breaks ties, name
+        clock, started = 0.0, 0
+        while ready or running:
+            while ready and len(running) < workers.count:
+                node = self._nodes[ready.popleft()]
+                self._start(node)
+                factor = 1.0 + workers.jitter * (2.0 * chance.random() - 1.0)
+                started += 1
+                heappush(running, (clock + workers.seconds(node) * factor, started, node.name))
+            clock, _, name = heappop(running)
+            self._finish(self._nodes[name])
+            for follower in self._followers[name]:
+                self._pending[follower] -= 1
+                if not self._pending[follower]:
+                    ready.append(follower)
+
+    def _start(self, node: Node) -> None:
+        self._note_fixed(node)
+        self._make_outputs(node, [self._buffers.get(each) for each in node.inputs])
+
+    def _note_fixed(self, node: Node) -> None:
+        if node.operation == "Const":
+            self._fixed.add(node.name)
+        elif (
+            node.operation in operations.TRIED_BEFOREHAND
+            and node.inputs
+            and all(each.node in self._fixed for each in node.inputs)
+        ):
+            self._fixed.add(node.name)
+            self.constants.extend(Buffer(node, each.bytes, True) for each in node.outputs)
+
+    def _finish(self, node: Node) -> None:
+        for each in node.inputs:
+            self._release(self._buffers.get(each))
+        for index in range(len(node.outputs)):
+            made = self._buffers.get(Output(node.name, index))
+            if made is not None and not self._users[made]:
+                self._free(made)
+
+    def _make_outputs(self, node: Node, inputs: Sequence[Buffer | None]) -> None:
+        kind = node.operation
+        if kind in operations.NO_MEMORY:
+            return
+        taken: Buffer | None = None
+        for index, shape in enumerate(node.outputs):
+            output = Output(node.name, index)
+            if kind in operations.ALIASES:
+                buffer = _aliased(node, inputs, index)
+            elif kind == "Const":
+                buffer = Buffer(node, shape.bytes, is_constant=True)
+                self.constants.append(buffer)
+            else:
+                if index == 0 and kind in operations.WRITES_OVER_INPUT:
+                    taken = self._reusable(node, inputs, shape.bytes)
+                buffer = taken if index == 0 and taken is not None else Buffer(node, shape.bytes)
+                if buffer is not taken:
+                    self.events.append(Event(buffer, True))
+            if buffer is not None:
+                self._buffers[output] = buffer
+                self._users[buffer] += self._uses[output]
+
+    def _reusable(self, node: Node, inputs: Sequence[Buffer | None], size: int) -> Buffer | None:
+        """Find an input that this operation is the last to need, and that has the right size."""
+        for buffer, source in zip(inputs, node.inputs, strict=True):
+            if (
+                buffer is not None
+                and not buffer.is_constant
+                and buffer.bytes == size
+                and self._users[buffer] == 1
+                and self._item_bytes(source) == node.outputs[0].item_bytes
+            ):
+                return buffer
+        return None
+
+    def _item_bytes(self, source: Output) -> int:
+        outputs = self._nodes[source.node].outputs
+        return outputs[source.position].item_bytes if source.position < len(outputs) else 0
+
+    def _release(self, buffer: Buffer | None) -> None:
+        if buffer is not None:
+            self._users[buffer] -= 1
+            if not self._users[buffer]:
+                self._free(buffer)
+
+    def _free(self, buffer: Buffer) -> None:
+        if not buffer.is_constant:
+            self.events.append(Event(buffer, False))
+            self._users[buffer] = 1 << 60  # never again
+
+
+def _aliased(node: Node, inputs: Sequence[Buffer | None], index: int) -> Buffer | None:
+    """Give the input that an output is: the same one for IdentityN, else the first that exists."""
+    if node.operation == "IdentityN":
+        return inputs[index]
+    if node.operation == "Merge":
+        return None if index else next((each for each in inputs if each is not None), None)
+    return inputs[0] if inputs else None

@@ -1,0 +1,160 @@
+"""The search for settings that fit into memory, keep the batch, and cost the least time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.memory.plan import MemoryPlan, StepSettings
+from holdfast.units import bytes_text
+
+Predict = Callable[[StepSettings], MemoryPlan]
+
+# What does not shrink with the images that are computed at once.
+FIXED_ITEMS = frozenset(
+    ("weights", "gradients", "optimizer slots", "averages", "accumulators", "runtime")
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A plan, why it is so, and what else was looked at."""
+
+    plan: MemoryPlan
+    reasons: tuple[str, ...]
+    tried: tuple[MemoryPlan, ...]  # in order, the chosen one among them
+
+    @property
+    def time_factor(self) -> float:
+        """How many more operations a step needs than the first one that was tried."""
+        return self.plan.predicted_step_flops / max(1, self.tried[0].predicted_step_flops)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """The blocks that can be rematerialized, with the bytes that each keeps for the gradient."""
+
+    kept_bytes: Mapping[str, int]
+
+    def by_size(self) -> tuple[str, ...]:
+        """List those worth it, the largest first."""
+        worth = [name for name, kept in self.kept_bytes.items() if kept > 0]
+        return tuple(sorted(worth, key=lambda name: -self.kept_bytes[name]))
+
+
+def search(
+    predict: Predict, wanted: StepSettings, blocks: Blocks, *, trains_batch_norm: bool
+) -> Choice:
+    """Find settings that fit, beginning with the wanted ones, which are kept if they do.
+
+    trains_batch_norm: then pieces change what batch norm sees, so blocks are computed twice before
+    the batch is split. Otherwise both give the same numbers, and pieces cost less.
+    """
+    tried: list[MemoryPlan] = []
+
+    def attempt(settings: StepSettings) -> MemoryPlan:
+        known = next((plan for plan in tried if plan.settings == settings), None)
+        if known is None:
+            known = predict(settings)
+            tried.append(known)
+        return known
+
+    first = attempt(wanted)
+    if first.fits:
+        return Choice(plan=first, reasons=("It fits as it is.",), tried=tuple(tried))
+    every = tuple(dict.fromkeys((*wanted.rematerialize, *blocks.by_size())))
+    for settings in _rungs(first, every, trains_batch_norm):
+        plan = attempt(settings)
+        if plan.fits:
+            plan = _fewest_blocks(attempt, plan, wanted, every)
+            reasons = tuple(_reasons(first, plan, every, trains_batch_norm))
+            return Choice(plan=plan, reasons=reasons, tried=tuple(tried))
+    smallest = min(tried, key=lambda plan: plan.predicted_peak_bytes)
+    return Choice(plan=smallest, reasons=(_missing(smallest),), tried=tuple(tried))
+
+
+def _rungs(
+    first: MemoryPlan, every: tuple[str, ...], trains_batch_norm: bool
+) -> Iterator[StepSettings]:
+    """Yield ever smaller settings, leaving out those that surely do not suffice."""
+    wanted = first.settings
+    pieces = list(_splits(wanted.batch_size, wanted.accumulation))
+    if not trains_batch_norm:
+        for count in pieces[1:]:
+            if _estimate(first, wanted.batch_size // count) <= _room(first):
+                yield _split(wanted, count)
+    for count in pieces:
+        yield replace(_split(wanted, count), rematerialize=every)
+
+
+def _fewest_blocks(
+    attempt: Predict, plan: MemoryPlan, wanted: StepSettings, every: Sequence[str]
+) -> MemoryPlan:
+    """Halve the blocks that are computed twice as long as it still fits."""
+    least, most = len(wanted.rematerialize), len(plan.settings.rematerialize)
+    while most - least > max(1, len(every) // 8):
+        middle = (least + most) // 2
+        fewer = attempt(replace(plan.settings, rematerialize=tuple(every[:middle])))
+        if fewer.fits:
+            plan, most = fewer, middle
+        else:
+            least = middle
+    return plan
+
+
+def _splits(batch: int, pieces: int) -> Iterator[int]:
+    """Yield numbers of equal pieces, from the present one up to one image each."""
+    return (count for count in range(pieces, batch + 1) if batch % count == 0)
+
+
+def _split(settings: StepSettings, count: int) -> StepSettings:
+    return replace(settings, micro_batch=settings.batch_size // count, accumulation=count)
+
+
+def _room(plan: MemoryPlan) -> int:
+    return plan.limit_bytes - plan.base_bytes
+
+
+def _estimate(plan: MemoryPlan, micro_batch: int) -> int:
+    """Guess the peak with fewer images at once: what is not fixed shrinks with them."""
+    fixed = sum(size for name, size in plan.items.items() if name in FIXED_ITEMS)
+    moving = plan.predicted_peak_bytes - fixed
+    return fixed + moving * micro_batch // plan.settings.micro_batch
+
+
+def _reasons(
+    first: MemoryPlan, plan: MemoryPlan, every: Sequence[str], trains_batch_norm: bool
+) -> Iterator[str]:
+    needed = first.base_bytes + first.predicted_peak_bytes
+    yield (
+        f"As it is, the step needs {bytes_text(needed)}, "
+        f"{bytes_text(needed - first.limit_bytes)} more than there is."
+    )
+    settings = plan.settings
+    if settings.rematerialize != first.settings.rematerialize:
+        which = "all" if len(settings.rematerialize) == len(every) else "the largest"
+        yield (
+            f"{len(settings.rematerialize)} blocks ({which}) are computed again for the gradient "
+            "instead of being kept: the numbers stay the same, a step takes longer."
+        )
+    if settings.accumulation != first.settings.accumulation:
+        yield (
+            f"Each batch of {settings.batch_size} is computed in {settings.accumulation} pieces of "
+            f"{settings.micro_batch}, whose gradients are added up: the batch stays what it was."
+        )
+        yield (
+            f"Batch norm sees {settings.micro_batch} images at a time instead of "
+            f"{first.settings.micro_batch}: its statistics are noisier. Freeze it "
+            "(freeze_batchnorm: true) when you start from a checkpoint."
+            if trains_batch_norm
+            else "Batch norm is frozen, so that pieces change nothing."
+        )
+
+
+def _missing(plan: MemoryPlan) -> str:
+    over = plan.base_bytes + plan.predicted_peak_bytes - plan.limit_bytes
+    return (
+        f"Nothing fits: with {plan.settings.micro_batch} image"
+        f"{'s' if plan.settings.micro_batch > 1 else ''} at a time and all blocks computed twice, "
+        f"{bytes_text(over)} are missing."
+    )

@@ -1,0 +1,162 @@
+"""The peak memory of a traced step, predicted by following its tensors through the allocator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from holdfast.memory import calibration
+from holdfast.memory.allocation import ARENA_BYTES
+from holdfast.memory.arena import ROUNDING, Arena, Chunk
+from holdfast.memory.arithmetic import graph_flops, step_flops
+from holdfast.memory.host import core_count
+from holdfast.memory.items import ACCUMULATORS, Grouping, largest_activations
+from holdfast.memory.lifetimes import Buffer, Lifetimes, Workers, follow
+from holdfast.memory.optimized_graph import optimized_graph
+from holdfast.memory.plan import Activation
+from holdfast.memory.step_graph import Node, StepGraph
+from holdfast.memory.traced_step import TracedStep
+
+WEIGHTS, SLOTS, AVERAGES = "weights", "optimizer slots", "averages"
+INPUT, ALLOCATOR, RUNTIME = "input batch", "allocator", "runtime"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What a step will need above what the process held before the detector was built."""
+
+    peak_bytes: int
+    items: dict[str, int]  # their sum is peak_bytes
+    block_bytes: dict[str, int]  # block -> activations of it that are alive at the peak
+    largest_activations: tuple[Activation, ...]
+    step_flops: int
+    assumptions: tuple[str, ...]
+
+
+def predict(
+    traced: TracedStep, *, device: str = "cpu", batches: int = 1, threads: int | None = None
+) -> Prediction:
+    """Predict the peak.
+
+    device: cpu, or gpu. batches: how many batches of the input are alive at once, the one in use
+    included. threads: that run operations at the same time; by default one a core, as TensorFlow
+    does.
+    """
+    return predict_graph(
+        optimized_graph(traced.graph),
+        traced,
+        device=device,
+        batches=batches,
+        threads=threads or core_count(),
+    )
+
+
+def predict_graph(
+    graph: StepGraph, traced: TracedStep, *, device: str, batches: int, threads: int
+) -> Prediction:
+    """Do the same for a graph that is optimised already; of the traced step, the rest counts."""
+    flops = graph_flops(graph)
+    first = _followed(graph, flops, threads, 0)
+    alive = first.alive_at_peak()
+    grouping = Grouping(graph, traced.blocks)
+    items = _resident_items(traced, batches) | grouping.totals(alive)
+    if traced.accumulation > 1:
+        # From the second round on, sums and new gradients live in places of their own.
+        items[ACCUMULATORS] = items.get(ACCUMULATORS, 0) + sum(traced.weights)
+    resident = _resident(traced, batches)
+    if device == "gpu":
+        items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident)
+    else:
+        tensors = sum(resident) + first.peak()
+        items[ALLOCATOR] = _host_bytes(graph, flops, threads, resident) - tensors
+        items[RUNTIME] = calibration.graph_bytes(graph)
+    return Prediction(
+        peak_bytes=sum(items.values()),
+        items=items,
+        block_bytes=grouping.block_bytes(alive),
+        largest_activations=largest_activations(alive, grouping),
+        step_flops=step_flops(graph, traced.accumulation),
+        assumptions=tuple(_assumptions(graph, device, batches)),
+    )
+
+
+def _followed(graph: StepGraph, flops: dict[str, int], threads: int, seed: int) -> Lifetimes:
+    def seconds(node: Node) -> float:
+        moved = sum(shape.bytes for shape in node.outputs)
+        return calibration.rough_seconds(flops[node.name], moved)
+
+    workers = Workers(count=threads, seconds=seconds, jitter=calibration.TIME_JITTER, seed=seed)
+    return follow(graph, workers=workers)
+
+
+def _host_bytes(
+    graph: StepGraph, flops: dict[str, int], threads: int, resident: Sequence[int]
+) -> int:
+    """Give what tensors make a process hold, on average over some runs of some steps."""
+    count = calibration.SIMULATED_STEPS
+    runs = [
+        [_followed(graph, flops, threads, run * count + step) for step in range(count)]
+        for run in range(calibration.SIMULATED_RUNS)
+    ]
+    large = sum(_arena_bytes(steps, resident) for steps in runs) // len(runs)
+    small = max(step.peak(lambda buffer: not _is_large(buffer)) for step in runs[0])
+    small += sum(size for size in resident if size < ARENA_BYTES)
+    return int(large * (1.0 + calibration.ORDER_MARGIN)) + small
+
+
+def _arena_bytes(steps: Sequence[Lifetimes], resident: Sequence[int]) -> int:
+    """Give what the arena holds after these steps: all it ever needed, and its own books."""
+    arena = Arena()
+    for size in resident:
+        if size >= ARENA_BYTES:
+            arena.allocate(size)
+    for buffer in steps[0].constants:
+        if _is_large(buffer):
+            arena.allocate(buffer.bytes)
+    for step in steps:
+        _replay(step, arena)
+    return arena.touched_bytes + arena.reserved_bytes // calibration.ARENA_HANDLE_SHARE
+
+
+def _replay(step: Lifetimes, arena: Arena) -> None:
+    held: dict[Buffer, Chunk] = {}
+    for buffer, is_made in step.events:
+        if not _is_large(buffer):
+            continue
+        if is_made:
+            held[buffer] = arena.allocate(buffer.bytes)
+        else:
+            arena.free(held.pop(buffer))
+    for chunk in held.values():
+        arena.free(chunk)
+
+
+def _is_large(buffer: Buffer) -> bool:
+    return buffer.bytes >= ARENA_BYTES
+
+
+def _rounding(sizes: Sequence[int]) -> int:
+    return sum(-size % ROUNDING for size in sizes)
+
+
+def _resident(traced: TracedStep, batches: int) -> list[int]:
+    variables = [*traced.weights, *traced.optimizer_slots, *traced.averages]
+    return variables + list(traced.input_batch) * batches
+
+
+def _resident_items(traced: TracedStep, batches: int) -> dict[str, int]:
+    return {
+        WEIGHTS: sum(traced.weights),
+        SLOTS: sum(traced.optimizer_slots),
+        AVERAGES: sum(traced.averages),
+        INPUT: sum(traced.input_batch) * batches,
+    }
+
+
+def _assumptions(graph: StepGraph, device: str, batches: int) -> Iterator[str]:
+    yield f"{batches} batch{'es' if batches > 1 else ''} of the input in memory at once"
+    if graph.unknown:
+        names = ", ".join(graph.unknown[:3])
+        yield f"{len(graph.unknown)} tensors have a shape the graph does not tell ({names}, …)"
+    if device == "gpu":
+        yield "not measured on a GPU: workspaces of cuDNN and the CUDA context are not counted"

@@ -1,0 +1,111 @@
+"""The memory plan of a training that is about to begin: made, followed, and what was changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+
+from holdfast.data.sample import Batch, GroundTruth
+from holdfast.errors import HoldfastError
+from holdfast.memory.device import Limit, device_limit, device_of
+from holdfast.memory.plan import MemoryPlan, StepSettings
+from holdfast.memory.planner import Choice
+from holdfast.memory.traced_step import TracedStep
+from holdfast.training.distribution import num_workers
+from holdfast.training.failure import TrainingFailedError
+from holdfast.training.fitting import Fitting, measured
+from holdfast.training.planning import trace_step, traced_step
+from holdfast.training.reporter import Reporter
+from holdfast.training.session import Session
+from holdfast.training.settings import TrainingSettings
+from holdfast.training.worst_batch import worst_of
+from holdfast.units import bytes_text
+
+
+def plan_training(session: Session, settings: TrainingSettings, reporter: Reporter) -> MemoryPlan:
+    """Predict the step for the worst batch, and let the session follow a plan that fits.
+
+    Settings that fit are left as they are. Where nothing fits, a limit that the user set is an
+    error; a limit that was only found is tried all the same, in the way that needs least.
+    """
+    if settings.plan is not None:
+        _check_given(session, settings.plan)
+        session.switch(settings.plan.settings)
+        return settings.plan
+    fitting = _fitting(session, settings.memory_bytes)
+    wanted = session.step_settings
+    if num_workers() > 1:  # all must compute alike, and each sees only its own memory
+        choice = Choice(plan=(plan := fitting.plan(wanted)), reasons=(), tried=(plan,))
+    else:
+        choice = fitting.choose(wanted)
+    plan = measured(fitting, choice.plan) if settings.measures else choice.plan
+    if not plan.fits:
+        _does_not_fit(fitting, replace(choice, plan=plan), settings, reporter)
+    elif plan.settings != wanted:
+        for reason in choice.reasons:
+            reporter.note(reason)
+    session.switch(plan.settings)
+    return plan
+
+
+def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
+    on_gpu = bool(tf.config.list_physical_devices("GPU"))
+    device = device_of("gpu" if on_gpu else "cpu")
+    pipeline = session.pipeline()
+    worst = worst_of(session.config, pipeline, session.data.statistics)
+    limit = device_limit(device)
+    if memory_bytes is not None:
+        limit = Limit(device=device, bytes=memory_bytes, source="--memory")
+
+    def trace(settings: StepSettings) -> TracedStep:
+        if session.strategy.num_replicas_in_sync > 1:
+            return trace_step(session.config, settings, worst.shape)
+        session.switch(settings)
+        specification = _worst_specification(pipeline.batches().element_spec, worst.shape)
+        return traced_step(session.detector, session.step, specification)
+
+    return Fitting(
+        config=session.config,
+        worst=worst,
+        limit=limit,
+        base_bytes=0 if on_gpu else session.base_bytes,
+        trace=trace,
+    )
+
+
+def _worst_specification(specification: Batch, shape: Any) -> Batch:
+    """Fill in the sides that differ from batch to batch; what is not there is None."""
+    truth = GroundTruth(*(each if hasattr(each, "dtype") else None for each in specification.truth))
+    images = specification.images
+    sides = (images.shape[0], shape.height, shape.width, images.shape[3])
+    filled = [known or worst for known, worst in zip(images.shape, sides, strict=True)]
+    return specification._replace(images=tf.TensorSpec(filled, images.dtype), truth=truth)
+
+
+def _check_given(session: Session, plan: MemoryPlan) -> None:
+    present = session.step_settings
+    if plan.settings.batch_size != present.batch_size:
+        raise HoldfastError(
+            f"The plan is for batches of {plan.settings.batch_size} on each device, and the config "
+            f"has {present.batch_size}.",
+            fix="Make a new plan with `holdfast plan`.",
+        )
+    if plan.settings.precision != present.precision:
+        raise HoldfastError(
+            f"The plan computes in {plan.settings.precision}, the training in {present.precision}.",
+            fix=f"Give --precision {plan.settings.precision}.",
+        )
+
+
+def _does_not_fit(
+    fitting: Fitting, choice: Choice, settings: TrainingSettings, reporter: Reporter
+) -> None:
+    plan = choice.plan
+    needed = bytes_text(plan.base_bytes + plan.predicted_peak_bytes)
+    text = f"{' '.join(choice.reasons)} It needs {needed}; there are {bytes_text(plan.limit_bytes)}"
+    advice = " ".join(fitting.suggestions(choice))
+    if settings.memory_bytes is not None:
+        raise TrainingFailedError(f"{text} (--memory).", fix=advice or "Give more --memory.")
+    reporter.note(f"{text} ({fitting.limit.source}). It is tried all the same. {advice}".rstrip())

@@ -1,0 +1,72 @@
+"""The watch over a training's memory: what it is told, and who hears what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from holdfast.memory.device import gpu_limit, host_limit
+from holdfast.memory.leak_watch import LeakWatch
+from holdfast.memory.suspects import input_buffers
+from holdfast.training.journal import Journal
+from holdfast.training.recovery import RecoveringSteps
+from holdfast.training.reporter import Reporter
+from holdfast.training.session import Session
+from holdfast.units import bytes_text
+
+
+class Watching:
+    """Looks at memory as the training goes, and warns.
+
+    limit_bytes: what the process may hold; by default what the machine and the container leave it.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        journal: Journal,
+        reporter: Reporter,
+        stepper: RecoveringSteps,
+        *,
+        limit_bytes: int | None = None,
+    ) -> None:
+        self._session = session
+        self._journal = journal
+        self._reporter = reporter
+        self._stepper = stepper
+        gpu = gpu_limit() if _gpus() else None
+        self._watch = LeakWatch(
+            limit_bytes=limit_bytes or host_limit().bytes,
+            device_limit_bytes=gpu.bytes if gpu is not None else float("inf"),
+            last_step=session.steps,
+            traces=lambda: session.step.run.experimental_get_tracing_count(),
+            buffers=self._buffers,
+            device_bytes=_device_bytes,
+        )
+
+    def look(self, step: int) -> bool:
+        """Look after a step; tell whether it should be saved because memory will run out."""
+        for growth in self._watch.look(step, self._stepper.shapes):
+            self._journal.grown(growth)
+            self._reporter.grows(growth)
+        return self._watch.wants_checkpoint(step)
+
+    def _buffers(self) -> Sequence[str]:
+        found = input_buffers(self._stepper.batches)
+        budget = bytes_text(self._session.settings.input_budget_bytes)
+        return found or (f"a shuffle buffer that is bounded by {budget}",)
+
+
+def _gpus() -> list[tf.config.LogicalDevice]:
+    devices: list[tf.config.LogicalDevice] = tf.config.list_logical_devices("GPU")
+    return devices
+
+
+def _device_bytes() -> int | None:
+    """Give what the fullest GPU holds; None without one."""
+    held = [
+        int(tf.config.experimental.get_memory_info(device.name.partition("device:")[2])["current"])
+        for device in _gpus()
+    ]
+    return max(held, default=None)

@@ -1,0 +1,118 @@
+"""Planted leaks are named within 200 steps, and what is healthy is left in peace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from holdfast.memory.leak_watch import Growth, LeakWatch
+from holdfast.memory.suspects import INPUT_BUFFER, OPEN_FILES, PYTHON, RETRACING, input_buffers
+
+GIB = 2**30
+hoard: list[object] = []
+
+
+@pytest.fixture(autouse=True)
+def empty_hoard():
+    yield
+    for each in hoard:
+        if hasattr(each, "close"):
+            each.close()
+    hoard.clear()
+
+
+def watched(watch: LeakWatch, step_work, steps: int = 200, shapes=None) -> list[Growth]:
+    found = []
+    for step in range(1, steps + 1):
+        step_work(step)
+        found += watch.look(step, shapes(step) if shapes else {"images": (8, 64, 64, 3)})
+    return found
+
+
+def test_a_list_that_grows_is_named_with_its_place():
+    watch = LeakWatch(limit_bytes=8 * GIB, last_step=10_000)
+    (growth,) = watched(watch, lambda step: hoard.append(np.ones(100_000, np.float32)))
+    assert growth.cause.name == PYTHON
+    assert "hoard" in growth.cause.detail
+    assert "numpy.ndarray" in growth.cause.detail
+    assert growth.per_step == pytest.approx(400_000, rel=0.3)
+    assert growth.limit_step == pytest.approx((8 * GIB - growth.held) / 400_000, rel=0.35)
+    assert f"step {growth.limit_step}" in str(growth)
+
+
+def test_an_endless_cache_is_named():
+    data = tf.data.Dataset.from_tensors(tf.zeros([200_000])).repeat()
+    batches = iter(data.map(lambda each: each + 1.0).cache())
+    watch = LeakWatch(limit_bytes=8 * GIB, last_step=10_000, buffers=lambda: input_buffers(batches))
+    (growth,) = watched(watch, lambda step: next(batches))
+    assert growth.cause.name == INPUT_BUFFER
+    assert "cache" in growth.cause.detail
+
+
+def test_a_shape_that_changes_is_named():
+    doubled = tf.function(lambda values: values * 2.0)
+    held = iter(range(GIB, 2 * GIB, 2**20))  # traces of a real network are that large
+    watch = LeakWatch(
+        limit_bytes=8 * GIB,
+        last_step=10_000,
+        traces=doubled.experimental_get_tracing_count,
+        host_bytes=lambda: next(held),
+    )
+    found = watched(
+        watch,
+        lambda step: doubled(tf.zeros([step // 16 + 1, 4])),
+        shapes=lambda step: {"images": (8, 64, 64, 3), "boxes": (step // 16 + 1, 4)},
+    )
+    assert [each.cause.name for each in found] == [RETRACING]
+    assert "boxes: 1 x 4, 2 x 4" in found[0].cause.detail
+    assert "images" not in found[0].cause.detail
+
+
+def test_files_left_open_are_named(tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    watch = LeakWatch(limit_bytes=8 * GIB, last_step=10_000)
+    found = watched(watch, lambda step: hoard.append(path.open()))
+    assert [each.cause.name for each in found] == [OPEN_FILES]
+
+
+def test_memory_that_comes_and_goes_raises_no_alarm():
+    watch = LeakWatch(limit_bytes=8 * GIB, last_step=1000)
+    chance = np.random.default_rng(0)
+    assert not watched(watch, lambda step: np.ones(chance.integers(1, 2**22)), steps=1000)
+
+
+def test_plateaus_after_evaluations_raise_no_alarm():
+    chance = np.random.default_rng(0)
+
+    def held() -> int:
+        steps[0] += 10
+        return int(GIB + 30e6 * min(steps[0] // 100, 6) + chance.uniform(0, 2e5) + 10 * steps[0])
+
+    steps = [0]
+    watch = LeakWatch(limit_bytes=8 * GIB, last_step=1000, host_bytes=held)
+    assert not watched(watch, lambda step: None, steps=1000)
+
+
+@pytest.mark.parametrize(("last_step", "is_told"), [(5_000, False), (1_000_000, True)])
+def test_slow_growth_counts_only_if_the_limit_comes_before_the_end(last_step, is_told):
+    held = iter(range(GIB, 2 * GIB, 200_000))  # 20 kB a step
+    watch = LeakWatch(limit_bytes=2 * GIB, last_step=last_step, host_bytes=lambda: next(held))
+    assert bool(watched(watch, lambda step: None, steps=2_500)) == is_told
+
+
+def test_a_checkpoint_is_asked_for_before_the_limit_is_reached():
+    held = iter(range(GIB, 2 * GIB, 10 * 2**20))  # a MiB a step: 1024 steps to the limit
+    watch = LeakWatch(limit_bytes=2 * GIB, last_step=10_000, host_bytes=lambda: next(held))
+    wanted = []
+    for step in range(1, 1000):
+        watch.look(step, {})
+        if watch.wants_checkpoint(step):
+            wanted.append(step)
+    assert not wanted
+    for step in range(1000, 1040):
+        watch.look(step, {})
+        if watch.wants_checkpoint(step):
+            wanted.append(step)
+    assert wanted
