@@ -10,6 +10,10 @@ from holdfast.data.sample import Sample, Tensor
 from holdfast.data.sources.tfrecord import Parsed
 from holdfast.data.validity import Reason
 
+# Translating the functions of a data set, as TensorFlow does unasked, takes seconds at every start;
+# ours are written in TensorFlow's own terms.
+as_written = tf.autograph.experimental.do_not_convert
+
 
 def usable_sample(parsed: Parsed) -> Sample:
     """Give the sample of a record; what cannot be used should have been left out."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from holdfast.data.batching import object_padding, planned_options, usable_sample
+from holdfast.data.batching import as_written, object_padding, planned_options, usable_sample
 from holdfast.data.budget import DEFAULT_BUDGET_BYTES
 from holdfast.data.images import decode_image
 from holdfast.data.inspection import Records
@@ -79,7 +79,7 @@ class EvaluationInput:
         if missing := -self.num_images % self.batch_size:
             records = records.concatenate(records.take(1).repeat(missing))
         images = records.enumerate().map(
-            self._image, num_parallel_calls=self.parallel_calls, deterministic=True
+            as_written(self._image), num_parallel_calls=self.parallel_calls, deterministic=True
         )
         batches = images.batch(self.batch_size, drop_remainder=True)
         return batches.prefetch(self.prefetch_batches).with_options(planned_options())

@@ -69,7 +69,9 @@ def observe_records(
     A file that is no TFRecord file, or damaged, raises HoldfastError. Without `decodes` no pixel is
     looked at: it is much faster, and an image counts as good if its header is.
     """
-    parse = tf.function(record_parser(layout), input_signature=[tf.TensorSpec((), tf.string)])
+    parse = tf.function(
+        record_parser(layout), input_signature=[tf.TensorSpec((), tf.string)], autograph=False
+    )
     judge_boxes = _judge_function(names)
 
     def look(file: str, number: int, serialized: bytes) -> Observation:
@@ -150,7 +152,7 @@ def _judge_function(names: Mapping[int, str] | None) -> Function:
         return judge(Sample("", "", boxes, classes, *(fill,) * 7), num_classes)
 
     signature = (tf.TensorSpec((None, 4), tf.float32), tf.TensorSpec((None,), tf.int32))
-    function: Function = tf.function(judge_boxes, input_signature=signature)
+    function: Function = tf.function(judge_boxes, input_signature=signature, autograph=False)
     return function
 
 

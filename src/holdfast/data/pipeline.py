@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import tensorflow as tf
 
 from holdfast.data.augment.views import view_of, with_pixels
-from holdfast.data.batching import object_padding, planned_options, usable_sample
+from holdfast.data.batching import as_written, object_padding, planned_options, usable_sample
 from holdfast.data.records import RecordStream
 from holdfast.data.resize import Resized
 from holdfast.data.sample import Batch, GroundTruth, Sample, Tensor
@@ -53,9 +53,10 @@ class Pipeline:
         part = part or Part()
         records = self.stream.endless(start * self.batch_size)
         if part.count > 1:
-            records = records.filter(lambda position, _: part.holds(position, self.batch_size))
+            holds = as_written(lambda position, _: part.holds(position, self.batch_size))
+            records = records.filter(holds)
         samples = records.map(
-            lambda position, serialized: _present(self._sample(position, serialized)),
+            as_written(lambda position, serialized: _present(self._sample(position, serialized))),
             num_parallel_calls=self.parallel_calls,
             deterministic=True,
         )
@@ -63,7 +64,7 @@ class Pipeline:
         is_static = all(spec.shape.is_fully_defined() for spec in samples.element_spec.values())
         group = samples.batch if is_static else samples.padded_batch
         batches = group(self.batch_size // part.count, drop_remainder=True)
-        batches = batches.map(lambda present: _to_padded_frame(_restored(present)))
+        batches = batches.map(as_written(lambda present: _to_padded_frame(_restored(present))))
         return batches.prefetch(self.prefetch_batches).with_options(planned_options())
 
     def _sample(self, position: Tensor, serialized: Tensor) -> Batch:
