@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
 
 THRESHOLD_VARIABLE = "MALLOC_MMAP_THRESHOLD_"
@@ -12,3 +13,16 @@ THRESHOLD_BYTES = 65536  # blocks from this size on are mapped one by one, and u
 ARENA_BYTES = 262144
 
 ENVIRONMENT: Mapping[str, str] = {THRESHOLD_VARIABLE: str(THRESHOLD_BYTES)}
+
+_M_ARENA_MAX = -8  # of mallopt, in Linux' C library
+_FEWEST_HEAPS = 2
+
+
+def save_address_space() -> None:
+    """Keep the C library from reserving 64 MiB of addresses for every thread that asks.
+
+    It matters where the addresses of a process are limited (ulimit -v), and nowhere else.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_M_ARENA_MAX, _FEWEST_HEAPS)

@@ -87,6 +87,11 @@ class MemoryPlan:
         return document
 
 
+def read_settings(document: Mapping[str, Any]) -> StepSettings:
+    """Read settings from JSON values."""
+    return StepSettings(**dict(document) | {"rematerialize": tuple(document["rematerialize"])})
+
+
 def load_plan(path: Path) -> MemoryPlan:
     """Read a plan from a file."""
     try:
@@ -99,8 +104,6 @@ def load_plan(path: Path) -> MemoryPlan:
 def read_plan(document: Mapping[str, Any]) -> MemoryPlan:
     """Read what `MemoryPlan.document` wrote; HoldfastError if it is something else."""
     try:
-        settings = dict(document["settings"])
-        settings["rematerialize"] = tuple(settings["rematerialize"])
         activations = tuple(
             Activation(**dict(each, shape=tuple(each["shape"])))
             for each in document.get("largest_activations", ())
@@ -110,7 +113,7 @@ def read_plan(document: Mapping[str, Any]) -> MemoryPlan:
             **known
             | {
                 "items": dict(document["items"]),
-                "settings": StepSettings(**settings),
+                "settings": read_settings(document["settings"]),
                 "assumptions": tuple(document["assumptions"]),
                 "largest_activations": activations,
             }

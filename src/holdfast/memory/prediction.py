@@ -31,6 +31,7 @@ class Prediction:
     largest_activations: tuple[Activation, ...]
     step_flops: int
     assumptions: tuple[str, ...]
+    untouched_bytes: int = 0  # addresses that the allocator reserves on top and never uses
 
 
 def predict(
@@ -63,12 +64,13 @@ def predict_graph(
     if traced.accumulation > 1:
         # From the second round on, sums and new gradients live in places of their own.
         items[ACCUMULATORS] = items.get(ACCUMULATORS, 0) + sum(traced.weights)
-    resident = _resident(traced, batches)
+    resident, untouched = _resident(traced, batches), 0
     if device == "gpu":
         items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident)
     else:
         tensors = sum(resident) + first.peak()
-        items[ALLOCATOR] = _host_bytes(graph, flops, threads, resident) - tensors
+        held, untouched = _host_bytes(graph, flops, threads, resident)
+        items[ALLOCATOR] = held - tensors
         items[RUNTIME] = calibration.graph_bytes(graph)
     return Prediction(
         peak_bytes=sum(items.values()),
@@ -77,6 +79,7 @@ def predict_graph(
         largest_activations=largest_activations(alive, grouping),
         step_flops=step_flops(graph, traced.accumulation),
         assumptions=tuple(_assumptions(graph, device, batches)),
+        untouched_bytes=untouched,
     )
 
 
@@ -91,21 +94,31 @@ def _followed(graph: StepGraph, flops: dict[str, int], threads: int, seed: int) 
 
 def _host_bytes(
     graph: StepGraph, flops: dict[str, int], threads: int, resident: Sequence[int]
-) -> int:
-    """Give what tensors make a process hold, on average over some runs of some steps."""
+) -> tuple[int, int]:
+    """Give what tensors make a process hold, on average over some runs of some steps.
+
+    And the addresses that it reserves besides, at most.
+    """
     count = calibration.SIMULATED_STEPS
     runs = [
         [_followed(graph, flops, threads, run * count + step) for step in range(count)]
         for run in range(calibration.SIMULATED_RUNS)
     ]
-    large = sum(_arena_bytes(steps, resident) for steps in runs) // len(runs)
+    arenas = [_arena(steps, resident) for steps in runs]
+    large = sum(_held_bytes(arena) for arena in arenas) // len(arenas)
     small = max(step.peak(lambda buffer: not _is_large(buffer)) for step in runs[0])
     small += sum(size for size in resident if size < ARENA_BYTES)
-    return int(large * (1.0 + calibration.ORDER_MARGIN)) + small
+    untouched = max(arena.reserved_bytes - arena.touched_bytes for arena in arenas)
+    return int(large * (1.0 + calibration.ORDER_MARGIN)) + small, untouched
 
 
-def _arena_bytes(steps: Sequence[Lifetimes], resident: Sequence[int]) -> int:
-    """Give what the arena holds after these steps: all it ever needed, and its own books."""
+def _held_bytes(arena: Arena) -> int:
+    """Give what an arena holds: all it ever needed, and its own books."""
+    return arena.touched_bytes + arena.reserved_bytes // calibration.ARENA_HANDLE_SHARE
+
+
+def _arena(steps: Sequence[Lifetimes], resident: Sequence[int]) -> Arena:
+    """Give the arena after these steps."""
     arena = Arena()
     for size in resident:
         if size >= ARENA_BYTES:
@@ -115,7 +128,7 @@ def _arena_bytes(steps: Sequence[Lifetimes], resident: Sequence[int]) -> int:
             arena.allocate(buffer.bytes)
     for step in steps:
         _replay(step, arena)
-    return arena.touched_bytes + arena.reserved_bytes // calibration.ARENA_HANDLE_SHARE
+    return arena
 
 
 def _replay(step: Lifetimes, arena: Arena) -> None:

@@ -12,7 +12,7 @@ from holdfast.config.encode import encode
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.errors import HoldfastError
-from holdfast.memory.device import CPU, GPU, Limit
+from holdfast.memory.device import ADDRESS_SPACE, CPU, GPU, Limit
 from holdfast.memory.host import resident_bytes
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.planner import Blocks, Choice, search
@@ -26,6 +26,7 @@ from holdfast.training.worst_batch import WorstBatch, worst_batch
 
 Trace = Callable[[StepSettings], TracedStep]
 DECODING = "decoding and shuffling"
+UNTOUCHED = "addresses reserved"
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _BATCHES = (2, 4)  # two points of the line that what_fits extrapolates
 ALL = ("all",)
@@ -92,6 +93,8 @@ class Fitting:
         items = dict(prediction.items)
         if self.limit.device == CPU and self.worst.decoding_bytes:
             items[DECODING] = self.worst.decoding_bytes
+        if self.limit.source == ADDRESS_SPACE:
+            items[UNTOUCHED] = prediction.untouched_bytes
         peak = sum(items.values())
         return MemoryPlan(
             fits=self.base_bytes + peak <= self.limit.bytes,

@@ -9,13 +9,16 @@ import tensorflow as tf
 
 from holdfast.data.sample import Batch, GroundTruth
 from holdfast.errors import HoldfastError
-from holdfast.memory.device import Limit, device_limit, device_of
+from holdfast.memory.allocation import save_address_space
+from holdfast.memory.device import ADDRESS_SPACE, Limit, device_limit, device_of
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.planner import Choice
+from holdfast.memory.recovery import release
 from holdfast.memory.traced_step import TracedStep
 from holdfast.training.distribution import num_workers
 from holdfast.training.failure import TrainingFailedError
 from holdfast.training.fitting import Fitting, measured
+from holdfast.training.plan_search import search_apart
 from holdfast.training.planning import trace_step, traced_step
 from holdfast.training.reporter import Reporter
 from holdfast.training.session import Session
@@ -36,10 +39,7 @@ def plan_training(session: Session, settings: TrainingSettings, reporter: Report
         return settings.plan
     fitting = _fitting(session, settings.memory_bytes)
     wanted = session.step_settings
-    if num_workers() > 1:  # all must compute alike, and each sees only its own memory
-        choice = Choice(plan=(plan := fitting.plan(wanted)), reasons=(), tried=(plan,))
-    else:
-        choice = fitting.choose(wanted)
+    choice = _choice(fitting, wanted)
     plan = measured(fitting, choice.plan) if settings.measures else choice.plan
     if not plan.fits:
         _does_not_fit(fitting, replace(choice, plan=plan), settings, reporter)
@@ -47,7 +47,19 @@ def plan_training(session: Session, settings: TrainingSettings, reporter: Report
         for reason in choice.reasons:
             reporter.note(reason)
     session.switch(plan.settings)
+    release()
     return plan
+
+
+def _choice(fitting: Fitting, wanted: StepSettings) -> Choice:
+    """Take the wanted settings if they fit; else search, in another process."""
+    if fitting.limit.source == ADDRESS_SPACE:  # even a trace that is not used takes addresses
+        return search_apart(fitting, wanted)
+    first = fitting.plan(wanted)
+    # Several processes must compute alike, and each sees only its own memory.
+    if first.fits or num_workers() > 1:
+        return Choice(plan=first, reasons=(), tried=(first,))
+    return search_apart(fitting, wanted)
 
 
 def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
@@ -56,6 +68,8 @@ def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
     pipeline = session.pipeline()
     worst = worst_of(session.config, pipeline, session.data.statistics)
     limit = device_limit(device)
+    if limit.source == ADDRESS_SPACE:
+        save_address_space()
     if memory_bytes is not None:
         limit = Limit(device=device, bytes=memory_bytes, source="--memory")
 

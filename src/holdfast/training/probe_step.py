@@ -25,13 +25,11 @@ def run(request: dict[str, Any]) -> dict[str, int]:
 
     from holdfast.config.load import load_config
     from holdfast.memory.host import peak_bytes, resident_bytes
-    from holdfast.memory.plan import BatchShape, StepSettings
+    from holdfast.memory.plan import BatchShape, read_settings
     from holdfast.training.planning import build_step
 
     config = load_config(request["config"], request.get("overrides"))
-    settings = StepSettings(
-        **request["settings"] | {"rematerialize": tuple(request["settings"]["rematerialize"])}
-    )
+    settings = read_settings(request["settings"])
     tf.zeros(()).numpy()  # TensorFlow starts its threads with the first tensor
     base = resident_bytes()
     detector, step = build_step(config, settings)
