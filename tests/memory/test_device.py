@@ -25,7 +25,7 @@ def test_a_limit_of_address_space_is_seen():
 import resource
 from holdfast.memory.device import host_limit
 held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (held + 364 * 2**20,) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (held + 455 * 2**20,) * 2)
 limit = host_limit()
 from holdfast.memory.host import resident_bytes
 print((limit.bytes - resident_bytes()) // 2**20, limit.source)

@@ -46,4 +46,4 @@ def test_items_that_do_not_add_up_are_refused() -> None:
 
 def test_a_document_without_settings_is_refused() -> None:
     with pytest.raises(HoldfastError, match="settings"):
-        read_plan({"fits": True})
+        read_plan({"fits": True, "items": {}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from pathlib import Path
 
@@ -50,6 +51,20 @@ def config_text(*, frozen: bool = False, chance: bool = True) -> str:
     }
 
 
+def given_plan(micro_batch: int = 8, accumulation: int = 1):
+    """Give a plan to follow, where planning is not what is tested: it takes seconds."""
+    from holdfast.memory.plan import MemoryPlan, StepSettings
+
+    return MemoryPlan(
+        fits=True,
+        limit_bytes=2**40,
+        base_bytes=0,
+        predicted_peak_bytes=0,
+        items={},
+        settings=StepSettings(micro_batch=micro_batch, accumulation=accumulation),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -74,6 +89,9 @@ def train_small(options: argparse.Namespace) -> None:
     from holdfast.training.settings import TrainingSettings
 
     strategy = None
+    workers = len(
+        json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {}).get("worker", "1")
+    )
     if options.replicas > 1:
         (cpu,) = tf.config.list_physical_devices("CPU")
         logical = [tf.config.LogicalDeviceConfiguration()] * options.replicas
@@ -90,6 +108,11 @@ def train_small(options: argparse.Namespace) -> None:
             checkpoint_every=options.checkpoint_every,
             evaluate_every=options.evaluate_every,
             accumulation=options.accumulate,
+            plan=given_plan(
+                8 // options.replicas // options.accumulate // workers, options.accumulate
+            )
+            if options.plain
+            else None,
         ),
         folder=options.folder,
         strategy=strategy,

@@ -66,7 +66,7 @@ def kill_once(data: Path, run: Path, wait: float, options: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize(
-    ("kills", "steps"), [(2, 60), pytest.param(10, 300, marks=pytest.mark.slow)]
+    ("kills", "steps"), [(2, 40), pytest.param(10, 300, marks=pytest.mark.slow)]
 )
 def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, kills, steps):
     random.seed(kills)
@@ -80,20 +80,25 @@ def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, kills, steps)
     assert losses(run, steps) == losses(tmp_path / "whole", steps)  # to the last bit
 
 
-def test_a_batch_in_pieces_gives_the_losses_of_the_whole_batch(data, tmp_path):
-    finish(start(data, tmp_path / "one", "--plain"))
+@pytest.fixture(scope="module")
+def plain(data, tmp_path_factory):
+    """The losses of one device that computes whole batches, without chance."""
+    run = tmp_path_factory.mktemp("plain") / "run"
+    finish(start(data, run, "--plain"))
+    return losses(run)
+
+
+def test_a_batch_in_pieces_gives_the_losses_of_the_whole_batch(data, tmp_path, plain):
     finish(start(data, tmp_path / "four", "--plain", "--accumulate", "4"))
-    assert_close(losses(tmp_path / "one"), losses(tmp_path / "four"), 1e-5)
+    assert_close(plain, losses(tmp_path / "four"), 1e-5)
 
 
-def test_two_devices_give_the_losses_of_one(data, tmp_path):
-    finish(start(data, tmp_path / "one", "--plain"))
+def test_two_devices_give_the_losses_of_one(data, tmp_path, plain):
     finish(start(data, tmp_path / "two", "--plain", "--replicas", "2"))
-    assert_close(losses(tmp_path / "one"), losses(tmp_path / "two"), 1e-4)
+    assert_close(plain, losses(tmp_path / "two"), 1e-4)
 
 
-def test_two_processes_give_the_losses_of_one(data, tmp_path):
-    finish(start(data, tmp_path / "one", "--plain"))
+def test_two_processes_give_the_losses_of_one(data, tmp_path, plain):
     workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
     processes = [
         start(
@@ -108,7 +113,7 @@ def test_two_processes_give_the_losses_of_one(data, tmp_path):
     ]
     for process in processes:
         finish(process)
-    assert_close(losses(tmp_path / "one"), losses(tmp_path / "two"), 1e-4)
+    assert_close(plain, losses(tmp_path / "two"), 1e-4)
 
 
 def assert_close(one: list[dict[str, float]], other: list[dict[str, float]], error: float) -> None:

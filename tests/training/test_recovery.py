@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from tests.training.small_training import config_text
+from tests.training.small_training import config_text, given_plan
 
 from holdfast.config.decode import decode
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
@@ -95,7 +95,10 @@ def train_small(data: Path, run: Path, **settings: int) -> Notes:
         decode(config_text(), TrainEvalPipelineConfig).message,
         run,
         settings=TrainingSettings(
-            steps=STEPS, evaluate_every=100, **({"checkpoint_every": 100} | settings)
+            steps=STEPS,
+            evaluate_every=100,
+            plan=given_plan(),
+            **({"checkpoint_every": 100} | settings),
         ),
         folder=data,
         reporter=notes,
@@ -160,6 +163,7 @@ def test_a_step_is_repeated_from_the_state_before_it(data, tmp_path, whole, plan
     np.testing.assert_allclose(losses(tmp_path / "run"), whole, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_torn_weights_are_replaced_by_those_of_the_last_checkpoint(data, tmp_path, whole, plant):
     plant(Shortage(3, lambda step, run: run()))  # the weights have moved
     train_small(data, tmp_path / "run", checkpoint_every=2)
@@ -174,6 +178,7 @@ def test_torn_weights_without_a_checkpoint_stop_the_training(data, tmp_path, pla
         train_small(data, tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_when_nothing_is_left_what_was_learnt_is_saved(data, tmp_path, whole, plant, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Session, "cheaper_settings", lambda self: ())

@@ -19,7 +19,9 @@ GPU: Device = "gpu"
 _PROCESS = Path("/proc/self")
 _CGROUPS = Path("/sys/fs/cgroup")
 ADDRESS_SPACE = "address space of the process (ulimit -v)"
-_UNTOUCHED_BYTES = 300 * 2**20  # addresses that are taken and never used: stacks, ends of regions
+# Addresses are also taken for what is never written to: ends of blocks, stacks of threads.
+_TOUCHED_SHARE = 0.8
+_STACK_BYTES = 300 * 2**20
 _NO_LIMIT = 2**60  # what version 1 of cgroups writes where there is none is larger than this
 
 
@@ -83,7 +85,8 @@ def _left() -> Iterator[tuple[int, str]]:
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
     held = _field(_PROCESS / "status", "VmSize")
     if space != resource.RLIM_INFINITY and held is not None:
-        yield space - held - _UNTOUCHED_BYTES, ADDRESS_SPACE
+        left = (space - held) * _TOUCHED_SHARE - _STACK_BYTES
+        yield int(left), ADDRESS_SPACE
 
 
 def _container() -> Iterator[tuple[int, int]]:

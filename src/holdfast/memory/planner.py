@@ -43,12 +43,18 @@ class Blocks:
 
 
 def search(
-    predict: Predict, wanted: StepSettings, blocks: Blocks, *, trains_batch_norm: bool
+    predict: Predict,
+    wanted: StepSettings,
+    blocks: Blocks,
+    *,
+    trains_batch_norm: bool,
+    is_exact: bool = True,
 ) -> Choice:
     """Find settings that fit, beginning with the wanted ones, which are kept if they do.
 
     trains_batch_norm: then pieces change what batch norm sees, so blocks are computed twice before
-    the batch is split. Otherwise both give the same numbers, and pieces cost less.
+    the batch is split. Otherwise both give the same numbers, and pieces cost less. is_exact: the
+    limit is what the prediction counts, so that no more blocks than needed are computed twice.
     """
     tried: list[MemoryPlan] = []
 
@@ -66,7 +72,8 @@ def search(
     for settings in _rungs(first, every, trains_batch_norm):
         plan = attempt(settings)
         if plan.fits:
-            plan = _fewest_blocks(attempt, plan, wanted, every)
+            if is_exact:
+                plan = _fewest_blocks(attempt, plan, wanted, every)
             reasons = tuple(_reasons(first, plan, every, trains_batch_norm))
             return Choice(plan=plan, reasons=reasons, tried=tuple(tried))
     smallest = min(tried, key=lambda plan: plan.predicted_peak_bytes)
@@ -143,7 +150,8 @@ def _reasons(
             f"{settings.micro_batch}, whose gradients are added up: the batch stays what it was."
         )
         yield (
-            f"Batch norm sees {settings.micro_batch} images at a time instead of "
+            f"Batch norm sees {settings.micro_batch} image"
+            f"{'s' if settings.micro_batch > 1 else ''} at a time instead of "
             f"{first.settings.micro_batch}: its statistics are noisier. Freeze it "
             "(freeze_batchnorm: true) when you start from a checkpoint."
             if trains_batch_norm

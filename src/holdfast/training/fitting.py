@@ -20,7 +20,7 @@ from holdfast.memory.prediction import Prediction, predict
 from holdfast.memory.probe import measure
 from holdfast.memory.traced_step import TracedStep
 from holdfast.memory.what_fits import Fits, Mode, what_fits
-from holdfast.training.planning import trace_step
+from holdfast.training.planning import StepTracer
 from holdfast.training.suggestions import suggestions
 from holdfast.training.worst_batch import WorstBatch, worst_batch
 
@@ -62,6 +62,8 @@ class Fitting:
             wanted,
             Blocks(kept_bytes=prediction.block_bytes),
             trains_batch_norm=traced.trains_batch_norm,
+            # Who runs out of addresses on a CPU is not told but killed: no close shaves.
+            is_exact=self.limit.source != ADDRESS_SPACE,
         )
 
     def what_fits(self, choice: Choice) -> tuple[Fits, ...]:
@@ -118,7 +120,7 @@ def fitting_of(config: TrainEvalPipelineConfig, folder: Path, limit: Limit) -> F
         limit=limit,
         # Another device's memory is empty before the detector is built.
         base_bytes=resident_bytes() if limit.device == CPU else 0,
-        trace=lambda settings: trace_step(config, settings, worst.shape),
+        trace=StepTracer(config, worst.shape),
     )
 
 

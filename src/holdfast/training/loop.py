@@ -58,7 +58,7 @@ def train(
     strategy, folder = strategy or choose_strategy(), folder or Path()
     with open_journal(config, Path(run), settings, folder) as journal:
         session = Session(config, remembered(settings, journal, reporter), folder, strategy)
-        plan = plan_training(session, settings, reporter)
+        plan = plan_training(session, session.settings, reporter)
         journal.planned(plan)
         start, origin = journal.restore(session)
         stopping = Stopping(patience=settings.patience, best=journal.best_metric)

@@ -67,22 +67,13 @@ def main() -> None:
 
 def _choose(request: dict[str, Any]) -> Choice:
     save_address_space()  # before TensorFlow starts its threads
-    import keras
-
     from holdfast.config.decode import decode
     from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
     from holdfast.memory.device import Limit
     from holdfast.memory.plan import BatchShape
-    from holdfast.memory.recovery import release
-    from holdfast.memory.traced_step import TracedStep
     from holdfast.training.fitting import Fitting
-    from holdfast.training.planning import trace_step
+    from holdfast.training.planning import StepTracer
     from holdfast.training.worst_batch import WorstBatch
-
-    def trace(settings: StepSettings) -> TracedStep:
-        keras.backend.clear_session()
-        release()  # of the trace before
-        return trace_step(config, settings, shape)
 
     config = decode(request["config"], TrainEvalPipelineConfig).message
     worst = request["worst"]
@@ -92,7 +83,7 @@ def _choose(request: dict[str, Any]) -> Choice:
         worst=WorstBatch(**worst | {"shape": shape, "reasons": tuple(worst["reasons"])}),
         limit=Limit(**request["limit"]),
         base_bytes=request["base_bytes"],
-        trace=trace,
+        trace=StepTracer(config, shape),
     )
     return fitting.choose(read_settings(request["wanted"]))
 

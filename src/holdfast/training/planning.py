@@ -12,6 +12,7 @@ from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.data.sample import Batch, GroundTruth
 from holdfast.memory.plan import BatchShape, StepSettings
+from holdfast.memory.recovery import release
 from holdfast.memory.traced_step import TracedStep
 from holdfast.models.batch_norm import batch_norms
 from holdfast.models.detectors.build import build_detector
@@ -35,6 +36,25 @@ def trace_step(
     """Trace the step for a batch of a shape; nothing is run, no data and no weights are read."""
     detector, step = build_step(config, settings)
     return traced_step(detector, step, batch_specification(settings.batch_size, shape))
+
+
+class StepTracer:
+    """Traces one step after the other with the same weights, which are built once a precision."""
+
+    def __init__(self, config: TrainEvalPipelineConfig, shape: BatchShape) -> None:
+        self._config = config
+        self._shape = shape
+        self._built: dict[str, BuiltStep] = {}
+
+    def __call__(self, settings: StepSettings) -> TracedStep:
+        """Trace the step of these settings; what was traced before is forgotten."""
+        if settings.precision not in self._built:
+            self._built[settings.precision] = build_step(self._config, settings)
+        detector, step = self._built[settings.precision]
+        rematerialize(detector, settings.rematerialize)
+        step.split(settings.accumulation)
+        release()
+        return traced_step(detector, step, batch_specification(settings.batch_size, self._shape))
 
 
 def traced_step(detector: Any, step: TrainingStep, specification: Batch) -> TracedStep:

@@ -42,7 +42,12 @@ def remembered(
     reporter.note(
         f"Memory ran out earlier in this run; it goes on as it ended: {settings_text(after)}."
     )
-    return replace(settings, accumulation=after.accumulation, rematerialize=after.rematerialize)
+    return replace(
+        settings,
+        accumulation=after.accumulation,
+        rematerialize=after.rematerialize,
+        plan=None,  # it was too large
+    )
 
 
 class RecoveringSteps:

@@ -235,4 +235,4 @@ def test_of_a_config_only_the_regularizer_and_frozen_batch_norm_arrive():
     assert stem.batch_norm.settings == BatchNormSettings(
         momentum=0.99, epsilon=1e-3, is_frozen=True
     )
-    assert stem.convolution.kernel_regularizer.l2 == pytest.approx(2e-5)
+    assert stem.convolution.kernel_regularizer.l2 == pytest.approx(4e-5)
