@@ -161,8 +161,9 @@ def _reasons(
 
 def _missing(plan: MemoryPlan) -> str:
     over = plan.base_bytes + plan.predicted_peak_bytes - plan.limit_bytes
+    images, blocks = plan.settings.micro_batch, len(plan.settings.rematerialize)
     return (
-        f"Nothing fits: with {plan.settings.micro_batch} image"
-        f"{'s' if plan.settings.micro_batch > 1 else ''} at a time and all blocks computed twice, "
+        f"Nothing fits: with {images} image{'s' if images > 1 else ''} at a time and "
+        f"{blocks or 'no'} block{'' if blocks == 1 else 's'} computed twice, which needs least, "
         f"{bytes_text(over)} are missing."
     )
