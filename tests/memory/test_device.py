@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from holdfast.errors import HoldfastError
 from holdfast.memory import device
 from holdfast.memory.cards import usable_bytes
 from holdfast.memory.host import resident_bytes
@@ -89,3 +90,16 @@ def test_without_a_gpu_the_host_counts(nvidia):
     nvidia.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert device.device_limit().device == device.CPU
     assert device.device_limit("cpu").device == device.CPU
+
+
+def test_a_gpu_that_is_not_there_is_not_taken_for_the_host(nvidia):
+    nvidia.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    with pytest.raises(HoldfastError, match="no GPU"):
+        device.device_limit("gpu")
+    assert device.device_limit("gpu", 5 * MIB).bytes == 5 * MIB
+
+
+def test_memory_that_is_given_counts_on_the_device_that_is_there(nvidia):
+    nvidia.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    limit = device.device_limit(None, 5 * MIB)
+    assert (limit.device, limit.bytes, limit.source) == (device.GPU, 5 * MIB, device.GIVEN)

@@ -17,7 +17,7 @@ from holdfast.cli.train import Precision
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from holdfast.memory.device import Limit
+    from holdfast.memory.device import Device, Limit
 
 
 class DeviceName(StrEnum):
@@ -112,24 +112,22 @@ def plan(
     raise typer.Exit(0 if choice.plan.fits else 1)
 
 
-def device_limit_of(memory: str | None, device: str | None, card: str | None) -> Limit:
+def device_limit_of(memory: str | None, device: Device | None, card: str | None) -> Limit:
     """Give the memory to plan for: what the options say, else what the device has left."""
     from holdfast.errors import HoldfastError
     from holdfast.memory.cards import find_card
-    from holdfast.memory.device import GPU, Limit, device_limit, device_of
+    from holdfast.memory.device import CPU, GPU, Limit, device_limit
     from holdfast.units import parse_bytes
 
     if card is not None:
-        if memory is not None or device == "cpu":
+        if memory is not None or device == CPU:
             raise HoldfastError(
                 "--card already says which device and how much memory.",
                 fix="Give either --card, or --device and --memory.",
             )
         found = find_card(card)
         return Limit(device=GPU, bytes=found.usable_bytes, source=f"{found.name}, without monitor")
-    if memory is not None:
-        return Limit(device=device_of(device), bytes=parse_bytes(memory), source="--memory")
-    return device_limit(device_of(device))
+    return device_limit(device, None if memory is None else parse_bytes(memory))
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from holdfast.units import bytes_text
 
 _BAR = 40  # characters
 _ACTIVATIONS = "activations/"
-_SHOWN_BLOCKS = 5
 
 
 def plan_document(choice: Choice) -> dict[str, Any]:

@@ -6,10 +6,11 @@ import os
 import resource
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from holdfast.errors import HoldfastError
 from holdfast.memory.cards import usable_bytes
 from holdfast.memory.host import resident_bytes
 
@@ -18,6 +19,7 @@ CPU: Device = "cpu"
 GPU: Device = "gpu"
 _PROCESS = Path("/proc/self")
 _CGROUPS = Path("/sys/fs/cgroup")
+GIVEN = "as given"
 ADDRESS_SPACE = "address space of the process (ulimit -v)"
 # Addresses are also taken for what is never written to: ends of blocks, stacks of threads.
 _TOUCHED_SHARE = 0.8
@@ -34,17 +36,21 @@ class Limit:
     source: str  # what sets it: "free memory", "memory of the container", …
 
 
-def device_limit(device: Device | None = None) -> Limit:
-    """Ask the device how much a training may hold; by default a GPU, if there is one."""
-    gpu = None if device == CPU else gpu_limit()
-    return gpu or host_limit()
+def device_limit(device: Device | None = None, memory_bytes: int | None = None) -> Limit:
+    """Say how much a training may hold: what it was given, else what the device has left.
 
-
-def device_of(name: str | None) -> Device:
-    """Give the device of a name; without one a GPU, if there is one."""
-    if name is None:
-        return CPU if gpu_limit() is None else GPU
-    return GPU if name == GPU else CPU
+    device: by default a GPU, if there is one.
+    """
+    if memory_bytes is not None and device is not None:
+        return Limit(device=device, bytes=memory_bytes, source=GIVEN)
+    found = None if device == CPU else gpu_limit()
+    if found is None and device == GPU:
+        raise HoldfastError(
+            "There is no GPU here whose free memory could be asked for.",
+            fix="Give --memory, or --card with the name of the card to plan for.",
+        )
+    found = found or host_limit()
+    return found if memory_bytes is None else replace(found, bytes=memory_bytes, source=GIVEN)
 
 
 def host_limit() -> Limit:

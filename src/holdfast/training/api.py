@@ -23,7 +23,7 @@ from holdfast.evaluation.build import (
 )
 from holdfast.evaluation.evaluate import Progress, evaluate_step
 from holdfast.evaluation.result import EvaluationResult
-from holdfast.memory.device import Device, Limit, device_limit, device_of
+from holdfast.memory.device import Device, device_limit
 from holdfast.memory.plan import MemoryPlan
 from holdfast.models.detectors.build import build_detector
 from holdfast.training import loop
@@ -78,10 +78,7 @@ def plan(
     shape and max_number_of_boxes are assumed. The plan can be given to `train`.
     """
     settings = settings or TrainingSettings()
-    limit = device_limit(device)
-    if memory is not None:
-        amount = parse_bytes(memory) if isinstance(memory, str) else memory
-        limit = Limit(device=device_of(device), bytes=amount, source="memory")
+    limit = device_limit(device, parse_bytes(memory) if isinstance(memory, str) else memory)
     wanted = wanted_settings(
         config, settings.precision, settings.accumulation, settings.rematerialize
     )

@@ -10,7 +10,7 @@ import tensorflow as tf
 from holdfast.data.sample import Batch, GroundTruth
 from holdfast.errors import HoldfastError
 from holdfast.memory.allocation import save_address_space
-from holdfast.memory.device import ADDRESS_SPACE, Limit, device_limit, device_of
+from holdfast.memory.device import ADDRESS_SPACE, CPU, device_limit
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.planner import Choice
 from holdfast.memory.recovery import release
@@ -64,14 +64,11 @@ def _choice(fitting: Fitting, wanted: StepSettings) -> Choice:
 
 def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
     on_gpu = bool(tf.config.list_physical_devices("GPU"))
-    device = device_of("gpu" if on_gpu else "cpu")
     pipeline = session.pipeline()
     worst = worst_of(session.config, pipeline, session.data.statistics)
-    limit = device_limit(device)
+    limit = device_limit(None if on_gpu else CPU, memory_bytes)
     if limit.source == ADDRESS_SPACE:
         save_address_space()
-    if memory_bytes is not None:
-        limit = Limit(device=device, bytes=memory_bytes, source="--memory")
 
     def trace(settings: StepSettings) -> TracedStep:
         if session.strategy.num_replicas_in_sync > 1:
@@ -84,7 +81,7 @@ def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
         config=session.config,
         worst=worst,
         limit=limit,
-        base_bytes=0 if on_gpu else session.base_bytes,
+        base_bytes=session.base_bytes if limit.device == CPU else 0,
         trace=trace,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from holdfast.memory.device import gpu_limit, host_limit
+from holdfast.memory.device import CPU, GPU, device_limit, host_limit
 from holdfast.memory.leak_watch import LeakWatch
 from holdfast.memory.suspects import input_buffers
 from holdfast.training.journal import Journal
@@ -19,7 +19,7 @@ from holdfast.units import bytes_text
 class Watching:
     """Looks at memory as the training goes, and warns.
 
-    limit_bytes: what the process may hold; by default what the machine and the container leave it.
+    limit_bytes: what the training may hold on its device; by default what that has left.
     """
 
     def __init__(
@@ -35,10 +35,11 @@ class Watching:
         self._journal = journal
         self._reporter = reporter
         self._stepper = stepper
-        gpu = gpu_limit() if _gpus() else None
+        limit = device_limit(None if _gpus() else CPU, limit_bytes)
+        on_gpu = limit.device == GPU
         self._watch = LeakWatch(
-            limit_bytes=limit_bytes or host_limit().bytes,
-            device_limit_bytes=gpu.bytes if gpu is not None else float("inf"),
+            limit_bytes=host_limit().bytes if on_gpu else limit.bytes,
+            device_limit_bytes=limit.bytes if on_gpu else float("inf"),
             last_step=session.steps,
             traces=lambda: session.step.run.experimental_get_tracing_count(),
             buffers=self._buffers,
