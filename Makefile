@@ -8,8 +8,9 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/holdfast demo
 
+# Two tests at a time: one alone seldom keeps more than one core busy.
 test: lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" --numprocesses 2 --dist loadfile
 
 test-all: lint
 	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest

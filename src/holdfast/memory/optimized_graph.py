@@ -95,6 +95,10 @@ def _node(definition: Any, properties: Any) -> Node:
     )
 
 
+# The sixth output of batch norm is cuDNN's own, and empty without it.
+_TELLING_OUTPUTS = {"FusedBatchNormV3": 5}
+
+
 def _shape(properties: Any) -> Shape:
     """Read a shape; a side that the graph does not tell counts as 1."""
     kind = tf.as_dtype(properties.dtype)
@@ -105,7 +109,7 @@ def _shape(properties: Any) -> Shape:
 def _is_unknown(operation: str, properties: Any) -> bool:
     return operation not in ("NoOp", "VarHandleOp") and any(
         each.shape.unknown_rank or any(side.size < 0 for side in each.shape.dim)
-        for each in properties
+        for each in properties[: _TELLING_OUTPUTS.get(operation)]
         if each.dtype != tf.resource.as_datatype_enum
     )
 

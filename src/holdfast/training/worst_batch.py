@@ -63,7 +63,8 @@ def _names(statistics: Statistics) -> list[str]:
     crowds = statistics.boxes_per_image
     if crowds is not None and crowds.worst:
         worst = crowds.worst[0]
-        named.append(f"fullest image: {worst.boxes} boxes in {worst.source_id or worst.place}")
+        identity = f" ({worst.source_id})" if worst.source_id else ""
+        named.append(f"fullest image: {worst.boxes} boxes in {worst.place}{identity}")
     sizes = statistics.image_sizes
     if sizes is not None:
         pixels = f"{sizes.width.maximum:.0f} x {sizes.height.maximum:.0f}"
