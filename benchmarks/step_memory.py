@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -33,9 +34,16 @@ from holdfast.memory.probe import measure
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
 ZOO = SHARED / "corpus" / "zoo_configs"
+PROBE = (sys.executable, "-m", "holdfast.training.probe_step")
 LARGEST_SHARE = 0.6  # of this machine's memory: larger cells are left out
 TOTAL_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-PROBE = (sys.executable, "-m", "holdfast.training.probe_step")
+
+
+class Predicted(NamedTuple):
+    """What is predicted for a cell."""
+
+    peak_bytes: int
+    arena_bytes: int
 
 
 def main() -> None:
@@ -46,13 +54,13 @@ def main() -> None:
         cells = [cell for cell in CELLS if arguments.only in str(cell) and has_config(cell)]
         rows = []
         for cell in cells:
-            predicted = in_own_process(predict_cell, cell, Path(folder))
+            predicted, arena_bytes = in_own_process(predict_cell, cell, Path(folder))
             if predicted > LARGEST_SHARE * TOTAL_BYTES:
                 console.print(f"{cell}: needs {predicted / 2**30:.1f} GiB, left out")
                 continue
             measured = results.get(str(cell))
             if measured is None or arguments.again:
-                measured = measure(PROBE, request_of(cell, Path(folder))).peak_bytes
+                measured = measure(PROBE, request_of(cell, arena_bytes, Path(folder))).peak_bytes
                 write_result(arguments.results, cell, measured)
             rows.append((cell, predicted, measured))
             console.print(_line(cell, predicted, measured))
@@ -60,8 +68,8 @@ def main() -> None:
         report_cost(console, Path(folder))
 
 
-def predict_cell(cell: Cell, folder: Path) -> int:
-    """Give the predicted peak of a cell."""
+def predict_cell(cell: Cell, folder: Path) -> Predicted:
+    """Predict the peak of a cell."""
     from holdfast.cli.quiet import load_tensorflow
 
     load_tensorflow()
@@ -70,7 +78,8 @@ def predict_cell(cell: Cell, folder: Path) -> int:
     from holdfast.training.planning import trace_step
 
     config = load_config(config_of(cell, folder))
-    return predict(trace_step(config, settings_of(cell), shape_of(cell))).peak_bytes
+    found = predict(trace_step(config, settings_of(cell), shape_of(cell)))
+    return Predicted(found.peak_bytes, found.arena_bytes)
 
 
 def prediction_cost(cell: Cell, folder: Path) -> tuple[float, int]:
@@ -157,11 +166,12 @@ def shape_of(cell: Cell) -> BatchShape:
     return BatchShape(height=cell.side, width=cell.side, boxes=cell.boxes)
 
 
-def request_of(cell: Cell, folder: Path) -> dict[str, object]:
+def request_of(cell: Cell, arena_bytes: int, folder: Path) -> dict[str, object]:
     return {
         "config": str(config_of(cell, folder)),
         "settings": asdict(settings_of(cell)),
         "shape": asdict(shape_of(cell)),
+        "arena_bytes": arena_bytes,
     }
 
 

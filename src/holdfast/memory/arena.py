@@ -46,15 +46,14 @@ class Arena:
         return self._touched.bytes
 
     def allocate(self, size: int) -> Chunk:
-        """Take memory; give the chunk to free it by."""
-        rounded = -(-size // ROUNDING) * ROUNDING
-        chunk = self._find(rounded)
-        if chunk is None:
-            self._extend(rounded)
-            chunk = self._find(rounded)
-        assert chunk is not None
+        """Take memory and write to it; give the chunk to free it by."""
+        chunk = self._take(size)
         self._touched.add(chunk.start, chunk.start + size)
         return chunk
+
+    def reserve(self, size: int) -> None:
+        """Have so much in one piece, without writing to it."""
+        self.free(self._take(size))
 
     def free(self, chunk: Chunk) -> None:
         """Give memory back to the arena."""
@@ -68,6 +67,15 @@ class Arena:
             self._join(before, chunk)
             chunk = before
         self._insert(chunk)
+
+    def _take(self, size: int) -> Chunk:
+        rounded = -(-size // ROUNDING) * ROUNDING
+        chunk = self._find(rounded)
+        if chunk is None:
+            self._extend(rounded)
+            chunk = self._find(rounded)
+        assert chunk is not None
+        return chunk
 
     def _find(self, rounded: int) -> Chunk | None:
         first = _bin(rounded)

@@ -62,6 +62,7 @@ class MemoryPlan:
     assumptions: tuple[str, ...] = ()
     predicted_step_flops: int = 0
     largest_activations: tuple[Activation, ...] = field(default=())
+    arena_bytes: int = 0  # to be reserved in one piece before the first step
     measured_peak_bytes: int | None = None
 
     def __post_init__(self) -> None:

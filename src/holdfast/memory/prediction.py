@@ -31,17 +31,23 @@ class Prediction:
     largest_activations: tuple[Activation, ...]
     step_flops: int
     assumptions: tuple[str, ...]
-    untouched_bytes: int = 0  # addresses that the allocator reserves on top and never uses
+    arena_bytes: int = 0  # to be reserved in one piece before the first step
+    untouched_bytes: int = 0  # addresses that the allocator has on top and never uses
 
 
 def predict(
-    traced: TracedStep, *, device: str = "cpu", batches: int = 1, threads: int | None = None
+    traced: TracedStep,
+    *,
+    device: str = "cpu",
+    batches: int = 1,
+    threads: int | None = None,
+    reserves: bool = True,
 ) -> Prediction:
     """Predict the peak.
 
     device: cpu, or gpu. batches: how many batches of the input are alive at once, the one in use
     included. threads: that run operations at the same time; by default one a core, as TensorFlow
-    does.
+    does. reserves: whether memory for large tensors will be taken in one piece before.
     """
     return predict_graph(
         optimized_graph(traced.graph),
@@ -49,11 +55,18 @@ def predict(
         device=device,
         batches=batches,
         threads=threads or core_count(),
+        reserves=reserves,
     )
 
 
 def predict_graph(
-    graph: StepGraph, traced: TracedStep, *, device: str, batches: int, threads: int
+    graph: StepGraph,
+    traced: TracedStep,
+    *,
+    device: str,
+    batches: int,
+    threads: int,
+    reserves: bool,
 ) -> Prediction:
     """Do the same for a graph that is optimised already; of the traced step, the rest counts."""
     flops = graph_flops(graph)
@@ -64,12 +77,14 @@ def predict_graph(
     if traced.accumulation > 1:
         # From the second round on, sums and new gradients live in places of their own.
         items[ACCUMULATORS] = items.get(ACCUMULATORS, 0) + sum(traced.weights)
-    resident, untouched = _resident(traced, batches), 0
+    resident, untouched, arena_bytes = _resident(traced, batches), 0, 0
     if device == "gpu":
         items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident)
     else:
         tensors = sum(resident) + first.peak()
-        held, untouched = _host_bytes(graph, flops, threads, resident)
+        if reserves:
+            arena_bytes = int(first.peak(_is_large) * calibration.ARENA_FACTOR)
+        held, untouched = _host_bytes(graph, flops, threads, resident, arena_bytes)
         items[ALLOCATOR] = held - tensors
         items[RUNTIME] = calibration.graph_bytes(graph)
     return Prediction(
@@ -79,6 +94,7 @@ def predict_graph(
         largest_activations=largest_activations(alive, grouping),
         step_flops=step_flops(graph, traced.accumulation),
         assumptions=tuple(_assumptions(graph, device, batches)),
+        arena_bytes=arena_bytes,
         untouched_bytes=untouched,
     )
 
@@ -93,7 +109,11 @@ def _followed(graph: StepGraph, flops: dict[str, int], threads: int, seed: int) 
 
 
 def _host_bytes(
-    graph: StepGraph, flops: dict[str, int], threads: int, resident: Sequence[int]
+    graph: StepGraph,
+    flops: dict[str, int],
+    threads: int,
+    resident: Sequence[int],
+    arena_bytes: int,
 ) -> tuple[int, int]:
     """Give what tensors make a process hold, on average over some runs of some steps.
 
@@ -104,7 +124,7 @@ def _host_bytes(
         [_followed(graph, flops, threads, run * count + step) for step in range(count)]
         for run in range(calibration.SIMULATED_RUNS)
     ]
-    arenas = [_arena(steps, resident) for steps in runs]
+    arenas = [_arena(steps, resident, arena_bytes) for steps in runs]
     large = sum(_held_bytes(arena) for arena in arenas) // len(arenas)
     small = max(step.peak(lambda buffer: not _is_large(buffer)) for step in runs[0])
     small += sum(size for size in resident if size < ARENA_BYTES)
@@ -117,12 +137,13 @@ def _held_bytes(arena: Arena) -> int:
     return arena.touched_bytes + arena.reserved_bytes // calibration.ARENA_HANDLE_SHARE
 
 
-def _arena(steps: Sequence[Lifetimes], resident: Sequence[int]) -> Arena:
-    """Give the arena after these steps."""
+def _arena(steps: Sequence[Lifetimes], resident: Sequence[int], reserved: int) -> Arena:
+    """Give the arena after these steps; first come the weights, then what is reserved."""
     arena = Arena()
     for size in resident:
         if size >= ARENA_BYTES:
             arena.allocate(size)
+    arena.reserve(reserved)
     for buffer in steps[0].constants:
         if _is_large(buffer):
             arena.allocate(buffer.bytes)

@@ -63,8 +63,11 @@ def recomputed(function: Callable[..., Any], inputs: Any, variables: Sequence[tf
                 tape.watch(targets)
                 with _running(_Run(first.seeds)):
                     repeated = function(tf.nest.pack_sequence_as(inputs, again))
-            sources = [again, list(variables or ())]
-            return tape.gradient(tf.nest.flatten(repeated), sources, list(upstream))
+            of_inputs, of_variables = tape.gradient(
+                tf.nest.flatten(repeated), [again, list(variables or ())], list(upstream)
+            )
+            # The next block to be computed again waits until nothing of this one is needed.
+            return _behind(of_inputs, of_variables), of_variables
 
         return tf.nest.flatten(result), gradient
 
@@ -73,10 +76,10 @@ def recomputed(function: Callable[..., Any], inputs: Any, variables: Sequence[tf
     return tf.nest.pack_sequence_as(outputs[-1], tf.nest.flatten(results))
 
 
-def _behind(values: Sequence[Tensor], upstream: Sequence[Tensor]) -> list[Tensor]:
-    """Make values available only after the gradient arrived: else they would be computed early."""
-    with tf.control_dependencies([each for each in upstream if each is not None]):
-        return [tf.identity(value) for value in values]
+def _behind(values: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> list[Any]:
+    """Make values available only after others are there: else too much would be alive at once."""
+    with tf.control_dependencies([each for each in others if each is not None]):
+        return [None if value is None else tf.identity(value) for value in values]
 
 
 @contextmanager

@@ -89,7 +89,13 @@ class Fitting:
         return tuple(suggestions(self.config.model, choice.plan))
 
     def _predict(self, traced: TracedStep) -> Prediction:
-        return predict(traced, device=self.limit.device, batches=self.worst.batches)
+        return predict(
+            traced,
+            device=self.limit.device,
+            batches=self.worst.batches,
+            # It takes up to twice the addresses: not where they are few.
+            reserves=self.limit.source != ADDRESS_SPACE,
+        )
 
     def _plan(self, settings: StepSettings, prediction: Prediction) -> MemoryPlan:
         items = dict(prediction.items)
@@ -108,6 +114,7 @@ class Fitting:
             assumptions=(*self.worst.reasons, *prediction.assumptions),
             predicted_step_flops=prediction.step_flops,
             largest_activations=prediction.largest_activations,
+            arena_bytes=prediction.arena_bytes,
         )
 
 
@@ -156,6 +163,7 @@ def measured(fitting: Fitting, plan: MemoryPlan) -> MemoryPlan:
                 "config": str(path),
                 "settings": asdict(plan.settings),
                 "shape": asdict(fitting.worst.shape),
+                "arena_bytes": plan.arena_bytes,
             },
         )
     return replace(

@@ -14,6 +14,7 @@ from holdfast.memory.device import ADDRESS_SPACE, CPU, device_limit
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.planner import Choice
 from holdfast.memory.recovery import release
+from holdfast.memory.reservation import reserve
 from holdfast.memory.traced_step import TracedStep
 from holdfast.training.distribution import num_workers
 from holdfast.training.failure import TrainingFailedError
@@ -35,8 +36,7 @@ def plan_training(session: Session, settings: TrainingSettings, reporter: Report
     """
     if settings.plan is not None:
         _check_given(session, settings.plan)
-        session.switch(settings.plan.settings)
-        return settings.plan
+        return _follow(session, settings.plan)
     fitting = _fitting(session, settings.memory_bytes)
     wanted = session.step_settings
     choice = _choice(fitting, wanted)
@@ -46,8 +46,13 @@ def plan_training(session: Session, settings: TrainingSettings, reporter: Report
     elif plan.settings != wanted:
         for reason in choice.reasons:
             reporter.note(reason)
+    return _follow(session, plan)
+
+
+def _follow(session: Session, plan: MemoryPlan) -> MemoryPlan:
     session.switch(plan.settings)
     release()
+    reserve(plan.arena_bytes)
     return plan
 
 

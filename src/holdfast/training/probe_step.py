@@ -2,7 +2,8 @@
 
     python -m holdfast.training.probe_step < request.json
 
-The request: {"config": path, "overrides": {…}, "settings": {…}, "shape": {…}, "steps": N}.
+The request: {"config": path, "overrides": {…}, "settings": {…}, "shape": {…}, "arena_bytes": N,
+"steps": N}.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def run(request: dict[str, Any]) -> dict[str, int]:
     from holdfast.config.load import load_config
     from holdfast.memory.host import peak_bytes, resident_bytes
     from holdfast.memory.plan import BatchShape, read_settings
+    from holdfast.memory.reservation import reserve
     from holdfast.training.planning import build_step
 
     config = load_config(request["config"], request.get("overrides"))
@@ -34,6 +36,7 @@ def run(request: dict[str, Any]) -> dict[str, int]:
     base = resident_bytes()
     detector, step = build_step(config, settings)
     batch = _random_batch(settings.batch_size, BatchShape(**request["shape"]), detector.num_classes)
+    reserve(request.get("arena_bytes", 0))
     for number in range(request.get("steps", STEPS)):
         result = step.run(batch, tf.constant(number, tf.int64))
         float(result.gradient_norm)
