@@ -53,7 +53,8 @@ class Arena:
 
     def reserve(self, size: int) -> None:
         """Have so much in one piece, without writing to it."""
-        self.free(self._take(size))
+        if size:
+            self.free(self._take(size))
 
     def free(self, chunk: Chunk) -> None:
         """Give memory back to the arena."""

@@ -15,8 +15,8 @@ RUNTIME_BYTES = 17 << 20
 # What Python, the optimizer and the executor keep of one node, traced or optimised, and the holes
 # that this leaves in the heap.
 NODE_BYTES = 17_700
-# What is reserved in one piece, over what is alive at once: there are holes in the best of arenas.
-ARENA_FACTOR = 1.25
+# What is reserved in one piece, over what is alive at once. In less, chunks are too seldom split.
+ARENA_FACTOR = 2
 # The arena keeps a handle of 8 bytes for every 256 bytes of address space.
 ARENA_HANDLE_SHARE = 32
 # The order in which threads take up work differs from step to step: so do the holes in the arena.

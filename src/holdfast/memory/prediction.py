@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.memory import calibration
 from holdfast.memory.allocation import ARENA_BYTES
@@ -77,15 +78,12 @@ def predict_graph(
     if traced.accumulation > 1:
         # From the second round on, sums and new gradients live in places of their own.
         items[ACCUMULATORS] = items.get(ACCUMULATORS, 0) + sum(traced.weights)
-    resident, untouched, arena_bytes = _resident(traced, batches), 0, 0
+    resident, host = _resident(traced, batches), _Host(0, 0, 0)
     if device == "gpu":
         items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident)
     else:
-        tensors = sum(resident) + first.peak()
-        if reserves:
-            arena_bytes = int(first.peak(_is_large) * calibration.ARENA_FACTOR)
-        held, untouched = _host_bytes(graph, flops, threads, resident, arena_bytes)
-        items[ALLOCATOR] = held - tensors
+        host = _host(graph, flops, threads, resident, reserves)
+        items[ALLOCATOR] = host.held_bytes - sum(resident) - first.peak()
         items[RUNTIME] = calibration.graph_bytes(graph)
     return Prediction(
         peak_bytes=sum(items.values()),
@@ -94,8 +92,8 @@ def predict_graph(
         largest_activations=largest_activations(alive, grouping),
         step_flops=step_flops(graph, traced.accumulation),
         assumptions=tuple(_assumptions(graph, device, batches)),
-        arena_bytes=arena_bytes,
-        untouched_bytes=untouched,
+        arena_bytes=host.arena_bytes,
+        untouched_bytes=host.untouched_bytes,
     )
 
 
@@ -108,28 +106,47 @@ def _followed(graph: StepGraph, flops: dict[str, int], threads: int, seed: int) 
     return follow(graph, workers=workers)
 
 
-def _host_bytes(
+class _Host(NamedTuple):
+    held_bytes: int
+    untouched_bytes: int  # addresses that are taken besides, at most
+    arena_bytes: int  # that were reserved in one piece
+
+
+def _host(
     graph: StepGraph,
     flops: dict[str, int],
     threads: int,
     resident: Sequence[int],
-    arena_bytes: int,
-) -> tuple[int, int]:
-    """Give what tensors make a process hold, on average over some runs of some steps.
-
-    And the addresses that it reserves besides, at most.
-    """
+    reserves: bool,
+) -> _Host:
+    """Say what tensors make a process hold, on average over some runs of some steps."""
     count = calibration.SIMULATED_STEPS
     runs = [
         [_followed(graph, flops, threads, run * count + step) for step in range(count)]
         for run in range(calibration.SIMULATED_RUNS)
     ]
+    plain = _simulated(runs, resident, 0)
+    if not reserves:
+        return plain
+    alive = runs[0][0].peak(_is_large)
+    in_one_piece = _simulated(runs, resident, alive * calibration.ARENA_FACTOR)
+    # At about the same cost the one piece is better: it is the same in every run.
+    is_dear = in_one_piece.held_bytes > plain.held_bytes * (1.0 + calibration.ORDER_MARGIN)
+    return plain if is_dear else in_one_piece
+
+
+def _simulated(
+    runs: Sequence[Sequence[Lifetimes]], resident: Sequence[int], arena_bytes: int
+) -> _Host:
     arenas = [_arena(steps, resident, arena_bytes) for steps in runs]
     large = sum(_held_bytes(arena) for arena in arenas) // len(arenas)
     small = max(step.peak(lambda buffer: not _is_large(buffer)) for step in runs[0])
     small += sum(size for size in resident if size < ARENA_BYTES)
-    untouched = max(arena.reserved_bytes - arena.touched_bytes for arena in arenas)
-    return int(large * (1.0 + calibration.ORDER_MARGIN)) + small, untouched
+    return _Host(
+        held_bytes=int(large * (1.0 + calibration.ORDER_MARGIN)) + small,
+        untouched_bytes=max(arena.reserved_bytes - arena.touched_bytes for arena in arenas),
+        arena_bytes=arena_bytes,
+    )
 
 
 def _held_bytes(arena: Arena) -> int:
