@@ -24,6 +24,16 @@ def test_each_region_is_twice_the_last_one() -> None:
     assert arena.touched_bytes == len(held) * MIB
 
 
+def test_what_is_reserved_is_one_region_and_untouched() -> None:
+    arena = Arena()
+    arena.reserve(100 * MIB)
+    assert arena.reserved_bytes == 128 * MIB
+    assert arena.touched_bytes == 0
+    for _ in range(14):
+        arena.allocate(MIB)
+    assert arena.reserved_bytes == 128 * MIB
+
+
 def test_a_hole_that_is_too_small_stays_a_hole() -> None:
     arena = Arena()
     chunks = [arena.allocate(MIB) for _ in range(4)]

@@ -12,13 +12,13 @@ import json, os, sys
 request = json.load(sys.stdin)
 print("something else")
 threshold = int(os.environ["MALLOC_MMAP_THRESHOLD_"])
-print(json.dumps({"base_bytes": request["base"], "peak_bytes": threshold}))
+print(json.dumps({"base_bytes": request["base"], "peak_bytes": threshold, "step_seconds": 2}))
 """
 
 
 def test_it_hands_the_request_over_and_reads_the_last_line() -> None:
     found = measure((sys.executable, "-c", ECHO), {"base": 7})
-    assert found == Measured(base_bytes=7, peak_bytes=65536)
+    assert found == Measured(base_bytes=7, peak_bytes=65536, step_seconds=2)
 
 
 def test_a_process_that_fails_is_reported_with_its_last_words() -> None:

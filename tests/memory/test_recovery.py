@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.memory.plan import StepSettings
-from holdfast.memory.recovery import Reserve, Snapshot, is_out_of_memory, ladder, reason_text
+from holdfast.memory.recovery import Snapshot, is_out_of_memory, ladder, reason_text
 
 BLOCKS = ["backbone/one", "backbone/two", "head/one"]
 
@@ -77,10 +77,3 @@ def test_a_snapshot_gives_back_what_was_there():
         snapshot.put_back()
         assert variables[0].numpy().tolist() == [1.0, 2.0]
         assert int(variables[1]) == 3
-
-
-def test_without_a_limit_nothing_is_reserved():
-    reserve = Reserve()
-    reserve.hold()
-    assert reserve._held is None
-    reserve.spend()

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from holdfast.cli.options import ConfigArgument, JsonOption, SetOption
 
 if TYPE_CHECKING:
     from holdfast.config.check import CheckReport
 
 
 def check(
-    config: Annotated[Path, typer.Argument(help="The pipeline.config.", show_default=False)],
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be repeated."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    config: ConfigArgument,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Read a pipeline.config, say what it is, and list every mistake with its line.
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast.cli.options import JsonOption
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -47,7 +49,7 @@ def convert(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first thing that cannot be used.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write COCO, Pascal VOC, YOLO or LabelMe data as TFRecord shards and a label map.
 

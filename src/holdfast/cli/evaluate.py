@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from holdfast.cli.options import JsonOption, SetOption
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -36,11 +38,8 @@ def evaluate(
     latest: Annotated[
         bool, typer.Option("--latest", help="Of a run, the last checkpoint, not the best one.")
     ] = False,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be repeated."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Compute COCO metrics, or those that eval_config names, over all classes and for each one.
 

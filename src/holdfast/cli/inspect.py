@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast.cli.options import JsonOption
+
 if TYPE_CHECKING:
     from holdfast.cli.inspect_coverage import Covered
     from holdfast.cli.inspect_readers import Opened
@@ -48,7 +50,7 @@ def inspect(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first image or box that is left out.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Count images, boxes and classes, name what cannot be used, and draw a contact sheet.
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.options import JsonOption
 from holdfast.config.paths import expand
 from holdfast.config.recipes.recipe import RECIPES, find_recipe
 from holdfast.config.recipes.schedule import EPOCHS
@@ -69,7 +70,7 @@ def new(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first thing that cannot be used.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a pipeline.config for a known network, filled in from your labelled images.
 

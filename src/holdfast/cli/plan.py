@@ -5,14 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.train import Precision
+from holdfast.cli.options import (
+    AccumulateOption,
+    ConfigArgument,
+    JsonOption,
+    MeasureOption,
+    MemoryOption,
+    Precision,
+    PrecisionOption,
+    RematerializeOption,
+    SetOption,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,15 +36,8 @@ class DeviceName(StrEnum):
 
 
 def plan(
-    config: Annotated[Path, typer.Argument(help="The pipeline.config.", show_default=False)],
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="8GiB",
-            help="What the training may hold in all. Default: what the device has left.",
-            show_default=False,
-        ),
-    ] = None,
+    config: ConfigArgument,
+    memory: MemoryOption = None,
     device: Annotated[
         DeviceName | None,
         typer.Option(
@@ -51,26 +52,15 @@ def plan(
             show_default=False,
         ),
     ] = None,
-    precision: Annotated[
-        Precision, typer.Option(help="The numbers that the network computes with.")
-    ] = Precision.FLOAT32,
-    accumulate: Annotated[
-        int, typer.Option(min=1, help="Compute each batch in so many pieces.")
-    ] = 1,
-    rematerialize: Annotated[
-        bool, typer.Option("--rematerialize", help="Compute all blocks twice.")
-    ] = False,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="Also run real steps in a process of their own.")
-    ] = False,
+    precision: PrecisionOption = Precision.FLOAT32,
+    accumulate: AccumulateOption = 1,
+    rematerialize: RematerializeOption = False,
+    measure: MeasureOption = False,
     table: Annotated[
         bool, typer.Option(help="Print the largest batch for other resolutions, too.")
     ] = True,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be repeated."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Predict the peak memory of a training step, item by item, before anything is trained.
 
@@ -92,15 +82,13 @@ def plan(
     loaded = load_config(config, parse_assignments(assignments or []))
     load_tensorflow()
     from holdfast.cli.plan_report import plan_document, print_choice, print_what_fits
-    from holdfast.training.fitting import fitting_of, measured, wanted_settings
+    from holdfast.training.fitting import choose_measured, fitting_of, wanted_settings
 
     fitting = fitting_of(loaded, config.parent, limit)
     wanted = wanted_settings(loaded, precision.value, accumulate, ("all",) * rematerialize)
-    with _working(terminal, "tracing the training step"):
-        choice = fitting.choose(wanted)
-    if measure:
-        with _working(terminal, "measuring real steps"):
-            choice = replace(choice, plan=measured(fitting, choice.plan))
+    doing = "tracing the training step, and taking real ones" if measure else "tracing the step"
+    with _working(terminal, doing):
+        choice = choose_measured(fitting, wanted) if measure else fitting.choose(wanted)
     if as_json:
         typer.echo(json.dumps(plan_document(choice), indent=1))
     else:

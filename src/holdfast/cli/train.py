@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from holdfast.cli.options import (
+    AccumulateOption,
+    ConfigArgument,
+    JsonOption,
+    MeasureOption,
+    MemoryOption,
+    Precision,
+    PrecisionOption,
+    RematerializeOption,
+    SetOption,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,16 +29,8 @@ if TYPE_CHECKING:
     from holdfast.training.settings import TrainingSettings
 
 
-class Precision(StrEnum):
-    """The numbers that the network computes with."""
-
-    FLOAT32 = "float32"
-    MIXED_FLOAT16 = "mixed_float16"
-    MIXED_BFLOAT16 = "mixed_bfloat16"
-
-
 def train(
-    config: Annotated[Path, typer.Argument(help="The pipeline.config.", show_default=False)],
+    config: ConfigArgument,
     run: Annotated[
         Path,
         typer.Option(
@@ -60,23 +63,10 @@ def train(
             show_default=False,
         ),
     ] = None,
-    precision: Annotated[
-        Precision, typer.Option(help="Mixed ones need half the memory on GPUs that know them.")
-    ] = Precision.FLOAT32,
-    accumulate: Annotated[
-        int, typer.Option(min=1, help="Compute each batch in so many pieces, to save memory.")
-    ] = 1,
-    rematerialize: Annotated[
-        bool, typer.Option("--rematerialize", help="Compute blocks twice, to save memory.")
-    ] = False,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="8GiB",
-            help="What the training may hold in all. Default: what the device has left.",
-            show_default=False,
-        ),
-    ] = None,
+    precision: PrecisionOption = Precision.FLOAT32,
+    accumulate: AccumulateOption = 1,
+    rematerialize: RematerializeOption = False,
+    memory: MemoryOption = None,
     plan: Annotated[
         Path | None,
         typer.Option(
@@ -84,14 +74,9 @@ def train(
             show_default=False,
         ),
     ] = None,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="First take real steps in another process.")
-    ] = False,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be repeated."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    measure: MeasureOption = False,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Train the detector of a pipeline.config; stopped or killed, the same command goes on.
 

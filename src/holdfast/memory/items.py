@@ -11,6 +11,12 @@ from holdfast.memory.operations import ALIASES
 from holdfast.memory.plan import Activation
 from holdfast.memory.step_graph import Node, StepGraph
 
+WEIGHTS = "weights"
+SLOTS = "optimizer slots"
+AVERAGES = "averages"
+INPUT = "input batch"
+ALLOCATOR = "allocator"
+RUNTIME = "runtime"
 GRADIENTS = "gradients"
 ACCUMULATORS = "accumulators"
 ACTIVATIONS = "activations"  # followed by / and the block

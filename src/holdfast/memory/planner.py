@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from holdfast.memory.items import ACCUMULATORS, AVERAGES, GRADIENTS, RUNTIME, SLOTS, WEIGHTS
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.units import bytes_text
 
 Predict = Callable[[StepSettings], MemoryPlan]
 
 # What does not shrink with the images that are computed at once.
-FIXED_ITEMS = frozenset(
-    ("weights", "gradients", "optimizer slots", "averages", "accumulators", "runtime")
-)
+FIXED_ITEMS = frozenset((WEIGHTS, GRADIENTS, SLOTS, AVERAGES, ACCUMULATORS, RUNTIME))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,28 +29,17 @@ class Choice:
         return self.plan.predicted_step_flops / max(1, self.tried[0].predicted_step_flops)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Blocks:
-    """The blocks that can be rematerialized, with the bytes that each keeps for the gradient."""
-
-    kept_bytes: Mapping[str, int]
-
-    def by_size(self) -> tuple[str, ...]:
-        """List those worth it, the largest first."""
-        worth = [name for name, kept in self.kept_bytes.items() if kept > 0]
-        return tuple(sorted(worth, key=lambda name: -self.kept_bytes[name]))
-
-
 def search(
     predict: Predict,
     wanted: StepSettings,
-    blocks: Blocks,
+    kept_bytes: Mapping[str, int],
     *,
     trains_batch_norm: bool,
     is_exact: bool = True,
 ) -> Choice:
     """Find settings that fit, beginning with the wanted ones, which are kept if they do.
 
+    kept_bytes: what each block that can be rematerialized keeps for the gradient.
     trains_batch_norm: then pieces change what batch norm sees, so blocks are computed twice before
     the batch is split. Otherwise both give the same numbers, and pieces cost less. is_exact: the
     limit is what the prediction counts, so that no more blocks than needed are computed twice.
@@ -68,7 +56,7 @@ def search(
     first = attempt(wanted)
     if first.fits:
         return Choice(plan=first, reasons=("It fits as it is.",), tried=tuple(tried))
-    every = tuple(dict.fromkeys((*wanted.rematerialize, *blocks.by_size())))
+    every = tuple(dict.fromkeys((*wanted.rematerialize, *_by_size(kept_bytes))))
     for settings in _rungs(first, every, trains_batch_norm):
         plan = attempt(settings)
         if plan.fits:
@@ -92,6 +80,12 @@ def _rungs(
                 yield _split(wanted, count)
     for count in pieces:
         yield replace(_split(wanted, count), rematerialize=every)
+
+
+def _by_size(kept_bytes: Mapping[str, int]) -> list[str]:
+    """List the blocks that keep anything, the largest first."""
+    worth = [name for name, kept in kept_bytes.items() if kept > 0]
+    return sorted(worth, key=lambda name: -kept_bytes[name])
 
 
 def _fewest_blocks(

@@ -11,15 +11,22 @@ from holdfast.memory.allocation import ARENA_BYTES
 from holdfast.memory.arena import ROUNDING, Arena, Chunk
 from holdfast.memory.arithmetic import graph_flops, step_flops
 from holdfast.memory.host import core_count
-from holdfast.memory.items import ACCUMULATORS, Grouping, largest_activations
+from holdfast.memory.items import (
+    ACCUMULATORS,
+    ALLOCATOR,
+    AVERAGES,
+    INPUT,
+    RUNTIME,
+    SLOTS,
+    WEIGHTS,
+    Grouping,
+    largest_activations,
+)
 from holdfast.memory.lifetimes import Buffer, Lifetimes, Workers, follow
 from holdfast.memory.optimized_graph import optimized_graph
 from holdfast.memory.plan import Activation
 from holdfast.memory.step_graph import Node, StepGraph
 from holdfast.memory.traced_step import TracedStep
-
-WEIGHTS, SLOTS, AVERAGES = "weights", "optimizer slots", "averages"
-INPUT, ALLOCATOR, RUNTIME = "input batch", "allocator", "runtime"
 
 
 @dataclass(frozen=True, kw_only=True)

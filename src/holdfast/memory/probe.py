@@ -16,10 +16,11 @@ from holdfast.units import bytes_text
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a process held, in bytes."""
+    """What a process held, and how long its fastest step took."""
 
     base_bytes: int  # before the detector was built
     peak_bytes: int  # the most it ever held above that
+    step_seconds: float
 
 
 def measure(
@@ -27,8 +28,8 @@ def measure(
 ) -> Measured:
     """Run a process that takes some steps, and read what it held.
 
-    command: a program that reads the request as JSON and prints {"base_bytes", "peak_bytes"} as its
-    last line. HoldfastError if it fails, which a step that does not fit may make it do.
+    command: a program that reads the request as JSON and prints the fields of Measured as its last
+    line. HoldfastError if it fails, which a step that does not fit may make it do.
     """
     run = subprocess.run(
         list(command),
@@ -42,8 +43,7 @@ def measure(
     lines = run.stdout.strip().splitlines()
     if run.returncode or not lines:
         raise HoldfastError(_failure(run.returncode, run.stderr), fix=_fix(run.returncode))
-    found = json.loads(lines[-1])
-    return Measured(base_bytes=found["base_bytes"], peak_bytes=found["peak_bytes"])
+    return Measured(**json.loads(lines[-1]))
 
 
 def _failure(code: int, errors: str) -> str:

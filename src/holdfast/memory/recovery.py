@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import mmap
-import resource
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -116,34 +113,6 @@ def _parts(variable: Any) -> Sequence[tf.Variable]:
     """Give the variable of each replica of this process: they may differ between two syncs."""
     parts: Sequence[tf.Variable] | None = getattr(variable, "values", None)
     return [variable] if parts is None else parts
-
-
-class Reserve:
-    """Address space kept for the moment when there is none left.
-
-    Under a limit of the address space, TensorFlow's arena of tensors takes all of it before it says
-    that memory ran out, and keeps it; then not even Python has room to trace a cheaper step.
-    Without such a limit nothing is kept. It is never touched, and so costs no memory.
-    """
-
-    def __init__(self, size: int = 64 * 2**20) -> None:
-        self._size = size
-        self._held: mmap.mmap | None = None
-
-    def hold(self) -> None:
-        """Take it, if there is a limit and room for it."""
-        if self._held is None and resource.getrlimit(resource.RLIMIT_AS)[0] != _UNLIMITED:
-            with suppress(OSError):
-                self._held = mmap.mmap(-1, self._size, prot=mmap.PROT_READ)
-
-    def spend(self) -> None:
-        """Give it to whoever needs it now."""
-        if self._held is not None:
-            self._held.close()
-            self._held = None
-
-
-_UNLIMITED = resource.RLIM_INFINITY
 
 
 def release() -> None:

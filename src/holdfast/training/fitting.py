@@ -15,7 +15,7 @@ from holdfast.errors import HoldfastError
 from holdfast.memory.device import ADDRESS_SPACE, CPU, GPU, Limit
 from holdfast.memory.host import resident_bytes
 from holdfast.memory.plan import MemoryPlan, StepSettings
-from holdfast.memory.planner import Blocks, Choice, search
+from holdfast.memory.planner import Choice, search
 from holdfast.memory.prediction import Prediction, predict
 from holdfast.memory.probe import measure
 from holdfast.memory.traced_step import TracedStep
@@ -27,6 +27,7 @@ from holdfast.training.worst_batch import WorstBatch, worst_batch
 Trace = Callable[[StepSettings], TracedStep]
 DECODING = "decoding and shuffling"
 UNTOUCHED = "addresses reserved"
+CORRECTION = "measured above prediction"
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _BATCHES = (2, 4)  # two points of the line that what_fits extrapolates
 ALL = ("all",)
@@ -41,6 +42,7 @@ class Fitting:
     limit: Limit
     base_bytes: int  # held before the detector is built
     trace: Trace
+    correction: float = 1.0  # what a step really needed, over what was predicted for it
 
     def plan(self, settings: StepSettings) -> MemoryPlan:
         """Predict one way to compute the step."""
@@ -60,7 +62,7 @@ class Fitting:
         return search(
             predicted,
             wanted,
-            Blocks(kept_bytes=prediction.block_bytes),
+            prediction.block_bytes,
             trains_batch_norm=traced.trains_batch_norm,
             # Who runs out of addresses on a CPU is not told but killed: no close shaves.
             is_exact=self.limit.source != ADDRESS_SPACE,
@@ -99,6 +101,8 @@ class Fitting:
 
     def _plan(self, settings: StepSettings, prediction: Prediction) -> MemoryPlan:
         items = dict(prediction.items)
+        if self.correction != 1.0:
+            items[CORRECTION] = int(prediction.peak_bytes * (self.correction - 1.0))
         if self.limit.device == CPU and self.worst.decoding_bytes:
             items[DECODING] = self.worst.decoding_bytes
         if self.limit.source == ADDRESS_SPACE:
@@ -152,6 +156,21 @@ def wanted_settings(
     )
 
 
+def choose_measured(
+    fitting: Fitting,
+    wanted: StepSettings,
+    choose: Callable[[Fitting, StepSettings], Choice] = Fitting.choose,
+) -> Choice:
+    """Search, and take real steps of what was found; if they need too much, search once more."""
+    choice = choose(fitting, wanted)
+    plan = measured(fitting, choice.plan)
+    if plan.fits or not choice.plan.fits:
+        return replace(choice, plan=plan)
+    fitting = replace(fitting, correction=(plan.measured_peak_bytes or 0) / _step_bytes(plan))
+    choice = choose(fitting, wanted)
+    return replace(choice, plan=measured(fitting, choice.plan))
+
+
 def measured(fitting: Fitting, plan: MemoryPlan) -> MemoryPlan:
     """Take real steps of a plan in a process of its own; what it really needs decides."""
     with tempfile.TemporaryDirectory() as folder:
@@ -166,8 +185,15 @@ def measured(fitting: Fitting, plan: MemoryPlan) -> MemoryPlan:
                 "arena_bytes": plan.arena_bytes,
             },
         )
+    beside = plan.items.get(DECODING, 0) + plan.items.get(UNTOUCHED, 0)
     return replace(
         plan,
         measured_peak_bytes=found.peak_bytes,
-        fits=plan.base_bytes + found.peak_bytes <= plan.limit_bytes,
+        fits=plan.base_bytes + found.peak_bytes + beside <= plan.limit_bytes,
     )
+
+
+def _step_bytes(plan: MemoryPlan) -> int:
+    """Give what is predicted for the step alone, as it was before any correction."""
+    beside = sum(plan.items.get(name, 0) for name in (DECODING, UNTOUCHED, CORRECTION))
+    return plan.predicted_peak_bytes - beside

@@ -22,7 +22,8 @@ from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.errors import HoldfastError
 from holdfast.evaluation.result import EvaluationResult
 from holdfast.files import write_text
-from holdfast.memory.host import peak_bytes, resident_bytes
+from holdfast.memory.gpu import peak_above
+from holdfast.memory.host import resident_bytes
 from holdfast.memory.leak_watch import Growth
 from holdfast.memory.plan import MemoryPlan
 from holdfast.pictures import Pixels
@@ -239,7 +240,7 @@ class Journal:
 
     def finish(self, base_bytes: int) -> int:
         """Close what is open; give the most memory that the process held above its base."""
-        peak = peak_bytes() - base_bytes
+        peak = peak_above(base_bytes)
         if self.run is not None:
             self.run.update(measured_peak_bytes=peak)
         if self._board is not None:

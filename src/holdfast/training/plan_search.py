@@ -30,6 +30,7 @@ def search_apart(fitting: Any, wanted: StepSettings) -> Choice:
         "worst": asdict(fitting.worst),
         "limit": asdict(fitting.limit),
         "base_bytes": fitting.base_bytes,
+        "correction": fitting.correction,
         "wanted": asdict(wanted),
     }
     run = subprocess.run(
@@ -83,6 +84,7 @@ def _choose(request: dict[str, Any]) -> Choice:
         worst=WorstBatch(**worst | {"shape": shape, "reasons": tuple(worst["reasons"])}),
         limit=Limit(**request["limit"]),
         base_bytes=request["base_bytes"],
+        correction=request["correction"],
         trace=StepTracer(config, shape),
     )
     return fitting.choose(read_settings(request["wanted"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -18,7 +17,7 @@ from holdfast.memory.reservation import reserve
 from holdfast.memory.traced_step import TracedStep
 from holdfast.training.distribution import num_workers
 from holdfast.training.failure import TrainingFailedError
-from holdfast.training.fitting import Fitting, measured
+from holdfast.training.fitting import Fitting, choose_measured
 from holdfast.training.plan_search import search_apart
 from holdfast.training.planning import trace_step, traced_step
 from holdfast.training.reporter import Reporter
@@ -39,10 +38,13 @@ def plan_training(session: Session, settings: TrainingSettings, reporter: Report
         return _follow(session, settings.plan)
     fitting = _fitting(session, settings.memory_bytes)
     wanted = session.step_settings
-    choice = _choice(fitting, wanted)
-    plan = measured(fitting, choice.plan) if settings.measures else choice.plan
+    if settings.measures:
+        choice = choose_measured(fitting, wanted, _choice)
+    else:
+        choice = _choice(fitting, wanted)
+    plan = choice.plan
     if not plan.fits:
-        _does_not_fit(fitting, replace(choice, plan=plan), settings, reporter)
+        _does_not_fit(fitting, choice, settings, reporter)
     elif plan.settings != wanted:
         for reason in choice.reasons:
             reporter.note(reason)

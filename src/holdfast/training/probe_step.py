@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 STEPS = 4  # the arena of the allocator still grows a little after the first one
@@ -20,12 +21,13 @@ def main() -> None:
     print(json.dumps(run(json.load(sys.stdin))), flush=True)
 
 
-def run(request: dict[str, Any]) -> dict[str, int]:
-    """Build the step, run it, and give {"base_bytes", "peak_bytes"}."""
+def run(request: dict[str, Any]) -> dict[str, float]:
+    """Build the step, run it, and give {"base_bytes", "peak_bytes", "step_seconds"}."""
     import tensorflow as tf
 
     from holdfast.config.load import load_config
-    from holdfast.memory.host import peak_bytes, resident_bytes
+    from holdfast.memory.gpu import peak_above
+    from holdfast.memory.host import resident_bytes
     from holdfast.memory.plan import BatchShape, read_settings
     from holdfast.memory.reservation import reserve
     from holdfast.training.planning import build_step
@@ -37,10 +39,17 @@ def run(request: dict[str, Any]) -> dict[str, int]:
     detector, step = build_step(config, settings)
     batch = _random_batch(settings.batch_size, BatchShape(**request["shape"]), detector.num_classes)
     reserve(request.get("arena_bytes", 0))
+    seconds = []
     for number in range(request.get("steps", STEPS)):
+        start = time.perf_counter()
         result = step.run(batch, tf.constant(number, tf.int64))
         float(result.gradient_norm)
-    return {"base_bytes": base, "peak_bytes": peak_bytes() - base}
+        seconds.append(time.perf_counter() - start)
+    return {
+        "base_bytes": base,
+        "peak_bytes": peak_above(base),
+        "step_seconds": min(seconds),  # the first one is traced, others may be disturbed
+    }
 
 
 def _random_batch(batch_size: int, shape: Any, num_classes: int) -> Any:

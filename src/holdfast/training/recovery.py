@@ -12,7 +12,6 @@ import tensorflow as tf
 from holdfast.memory.host import resident_bytes
 from holdfast.memory.plan import StepSettings
 from holdfast.memory.recovery import (
-    Reserve,
     Snapshot,
     is_out_of_memory,
     reason_text,
@@ -59,8 +58,6 @@ class RecoveringSteps:
         self._reporter = reporter
         self._cheaper = iter(session.cheaper_settings())
         self._snapshot = Snapshot(session.step.side_state)
-        self._reserve = Reserve()
-        self._reserve.hold()
         self._updates = 0  # of the weights, before the step
         self.batches: Iterator[Any] | None = None  # None: to be opened at the next step
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the last batch, by field
@@ -116,7 +113,6 @@ class RecoveringSteps:
         """Note the step; a loss that is no number ends the training."""
         batch, self._batch = self._batch, None
         self.shapes = _shapes(batch)
-        self._reserve.hold()
         skips = self._session.step.loss_scale is not None
         check_finite(result, step, batch, self._journal.folder, skips)
         return self._journal.stepped(
@@ -129,7 +125,6 @@ class RecoveringSteps:
 
     def _recover(self, step: int, reason: str) -> int:
         """Go back before the step and on to cheaper settings; give the step to go on with."""
-        self._reserve.spend()
         session, before = self._session, self._session.step_settings
         is_torn = int(session.step.optimizer.updates.read_value()) != self._updates
         if not is_torn:

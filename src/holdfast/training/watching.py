@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import tensorflow as tf
-
 from holdfast.memory.device import CPU, GPU, device_limit, host_limit
+from holdfast.memory.gpu import gpu_bytes
 from holdfast.memory.leak_watch import LeakWatch
 from holdfast.memory.suspects import input_buffers
 from holdfast.training.journal import Journal
@@ -35,7 +34,7 @@ class Watching:
         self._journal = journal
         self._reporter = reporter
         self._stepper = stepper
-        limit = device_limit(None if _gpus() else CPU, limit_bytes)
+        limit = device_limit(CPU if gpu_bytes() is None else None, limit_bytes)
         on_gpu = limit.device == GPU
         self._watch = LeakWatch(
             limit_bytes=host_limit().bytes if on_gpu else limit.bytes,
@@ -43,7 +42,7 @@ class Watching:
             last_step=session.steps,
             traces=lambda: session.step.run.experimental_get_tracing_count(),
             buffers=self._buffers,
-            device_bytes=_device_bytes,
+            device_bytes=gpu_bytes,
         )
 
     def look(self, step: int) -> bool:
@@ -57,17 +56,3 @@ class Watching:
         found = input_buffers(self._stepper.batches)
         budget = bytes_text(self._session.settings.input_budget_bytes)
         return found or (f"a shuffle buffer that is bounded by {budget}",)
-
-
-def _gpus() -> list[tf.config.LogicalDevice]:
-    devices: list[tf.config.LogicalDevice] = tf.config.list_logical_devices("GPU")
-    return devices
-
-
-def _device_bytes() -> int | None:
-    """Give what the fullest GPU holds; None without one."""
-    held = [
-        int(tf.config.experimental.get_memory_info(device.name.partition("device:")[2])["current"])
-        for device in _gpus()
-    ]
-    return max(held, default=None)

@@ -1,0 +1,67 @@
+"""What real steps need corrects what was predicted."""
+
+from __future__ import annotations
+
+import pytest
+from tests.training.small_training import config_text
+
+from holdfast.config.decode import decode
+from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.memory.device import Limit
+from holdfast.memory.plan import BatchShape, StepSettings
+from holdfast.memory.probe import Measured
+from holdfast.training import fitting as module
+from holdfast.training.fitting import CORRECTION, Fitting, choose_measured
+from holdfast.training.planning import StepTracer
+from holdfast.training.worst_batch import WorstBatch
+
+WANTED = StepSettings(micro_batch=8)
+SHAPE = BatchShape(height=256, width=256, boxes=20)
+
+
+@pytest.fixture(scope="module")
+def fitting():
+    """A fitting into 1 % more memory than the step is predicted to need."""
+    config = decode(config_text(), TrainEvalPipelineConfig).message
+
+    def with_limit(size: int) -> Fitting:
+        return Fitting(
+            config=config,
+            worst=WorstBatch(shape=SHAPE, reasons=()),
+            limit=Limit(device="cpu", bytes=size, source="a test"),
+            base_bytes=0,
+            trace=StepTracer(config, SHAPE),
+        )
+
+    needed = with_limit(2**40).plan(WANTED).predicted_peak_bytes
+    return with_limit(int(1.01 * needed))
+
+
+def measuring(monkeypatch, *shares: float):
+    """Let the next processes hold these shares of the memory there is."""
+    held = iter(shares)
+
+    def measure(command, request):
+        size = int(next(held) * measure.limit)
+        return Measured(base_bytes=0, peak_bytes=size, step_seconds=1.0)
+
+    monkeypatch.setattr(module, "measure", measure)
+    return measure
+
+
+def test_what_needs_too_much_is_searched_for_again(fitting, monkeypatch):
+    measuring(monkeypatch, 1.2, 0.9).limit = fitting.limit.bytes
+    plan = choose_measured(fitting, WANTED).plan
+    assert plan.fits
+    assert plan.settings != WANTED
+    assert plan.settings.batch_size == WANTED.batch_size
+    assert plan.items[CORRECTION] == pytest.approx(0.2 * fitting.limit.bytes, rel=0.5)
+    assert plan.measured_peak_bytes == int(0.9 * fitting.limit.bytes)
+
+
+def test_what_fits_is_left_as_it_is(fitting, monkeypatch):
+    measuring(monkeypatch, 0.99).limit = fitting.limit.bytes
+    plan = choose_measured(fitting, WANTED).plan
+    assert plan.fits
+    assert plan.settings == WANTED
+    assert CORRECTION not in plan.items
