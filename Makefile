@@ -29,6 +29,7 @@ bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/input_memory.py
 	$(BIN)/python benchmarks/step_memory.py
+	$(BIN)/python benchmarks/gpu_memory.py
 
 .venv/installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer: make PYTHON=/path/to/python test"; exit 1; }

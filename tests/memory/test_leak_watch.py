@@ -40,7 +40,9 @@ def test_a_list_that_grows_is_named_with_its_place():
     assert "hoard" in growth.cause.detail
     assert "numpy.ndarray" in growth.cause.detail
     assert growth.per_step == pytest.approx(400_000)
-    assert growth.limit_step == pytest.approx((8 * GIB - growth.held) / 400_000 + growth.step, abs=1)
+    assert growth.limit_step == pytest.approx(
+        (8 * GIB - growth.held) / 400_000 + growth.step, abs=1
+    )
     assert f"step {growth.limit_step}" in str(growth)
 
 

@@ -85,3 +85,8 @@ def batch_norms(layer: keras.layers.Layer) -> list[BatchNorm]:
     """List every batch norm inside a layer."""
     inside = layer._flatten_layers()  # Keras has no public way to all layers inside
     return [part for part in inside if isinstance(part, BatchNorm)]
+
+
+def trains_batch_norm(model: Any) -> bool:
+    """Tell whether any batch norm computes statistics of the batch in training."""
+    return any(not each.settings.is_frozen for each in batch_norms(model))

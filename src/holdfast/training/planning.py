@@ -14,7 +14,7 @@ from holdfast.data.sample import Batch, GroundTruth
 from holdfast.memory.plan import BatchShape, StepSettings
 from holdfast.memory.recovery import release
 from holdfast.memory.traced_step import TracedStep
-from holdfast.models.batch_norm import batch_norms
+from holdfast.models.batch_norm import trains_batch_norm
 from holdfast.models.detectors.build import build_detector
 from holdfast.training import build
 from holdfast.training.session import named_blocks, rematerialize
@@ -69,7 +69,7 @@ def traced_step(detector: Any, step: TrainingStep, specification: Batch) -> Trac
         averages=tuple(_bytes(each) for each in averages.values()),
         input_batch=tuple(_bytes(each) for each in tensors),
         blocks=tuple(name for name, _ in named_blocks(detector)),
-        trains_batch_norm=any(not each.settings.is_frozen for each in batch_norms(detector)),
+        trains_batch_norm=trains_batch_norm(detector),
         accumulation=step.accumulation,
     )
 

@@ -18,6 +18,7 @@ from holdfast.memory.recovery import (
     release,
     settings_text,
 )
+from holdfast.models.batch_norm import trains_batch_norm
 from holdfast.training.distribution import num_workers
 from holdfast.training.failure import TrainingFailedError, check_finite
 from holdfast.training.journal import Journal
@@ -58,6 +59,7 @@ class RecoveringSteps:
         self._reporter = reporter
         self._cheaper = iter(session.cheaper_settings())
         self._snapshot = Snapshot(session.step.side_state)
+        self._too_large: list[StepSettings] = []  # for the memory there is
         self._updates = 0  # of the weights, before the step
         self.batches: Iterator[Any] | None = None  # None: to be opened at the next step
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the last batch, by field
@@ -129,6 +131,7 @@ class RecoveringSteps:
         is_torn = int(session.step.optimizer.updates.read_value()) != self._updates
         if not is_torn:
             self._snapshot.put_back()
+        self._too_large.append(before)
         after = next(self._cheaper, None)
         if after is None:
             raise self._nothing_left(step, reason, is_torn)
@@ -145,7 +148,12 @@ class RecoveringSteps:
         if is_torn or self._batch is None:
             self._batch = self.batches = None
         recovery = Recovered(
-            step=goes_on, before=before, after=after, reason=reason, repeated=step - goes_on
+            step=goes_on,
+            before=before,
+            after=after,
+            reason=reason,
+            trains_batch_norm=trains_batch_norm(session.detector),
+            repeated=step - goes_on,
         )
         self._journal.recovered(recovery)
         self._reporter.recovered(recovery)
@@ -161,11 +169,11 @@ class RecoveringSteps:
         if not is_torn and step > (journal.saved_step or 0) and num_workers() <= 1:
             journal.save(session, step)
         kept = journal.saved_step
-        settings = session.step_settings
+        rows = "".join(f"\n  {settings_text(each)}" for each in self._too_large)
         return TrainingFailedError(
-            f"Out of memory at step {step}, though the batch is computed in the cheapest way: "
-            f"{settings_text(settings)}, {settings.micro_batch} of {settings.batch_size} images at "
-            f"a time. The process holds {bytes_text(resident_bytes())}. The runtime says: {reason}",
+            f"Out of memory at step {step}, though the batch is computed in the cheapest way. What "
+            f"was too large:{rows}\nThe process holds {bytes_text(resident_bytes())}. The runtime "
+            f"says: {reason}",
             fix=f"With more memory the same command goes on after step {kept}. With this memory "
             "take a smaller image_resizer or network, in a new run."
             if kept is not None

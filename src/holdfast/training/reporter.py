@@ -52,15 +52,20 @@ class Recovered:
     before: StepSettings
     after: StepSettings
     reason: str  # what the runtime said
+    trains_batch_norm: bool  # whose statistics are of what is computed at once
     repeated: int = 0  # steps done once more, because weights were torn
 
     def __str__(self) -> str:
         again = f"; the last {self.repeated} steps are done again" if self.repeated else ""
-        return (
+        text = (
             f"Out of memory after step {self.step + self.repeated} ({settings_text(self.before)}): "
             "it goes on with the same batch and state in a cheaper way: "
             f"{settings_text(self.after)}{again}."
         )
+        sees, saw = self.after.micro_batch, self.before.micro_batch
+        if self.trains_batch_norm and sees < saw:
+            text += f" Batch norm sees {sees} of its images at a time instead of {saw}."
+        return text
 
 
 class Reporter:
