@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.memory.items import ACCUMULATORS, AVERAGES, GRADIENTS, RUNTIME, SLOTS, WEIGHTS
+from holdfast.memory.items import (
+    ACCUMULATORS,
+    AVERAGES,
+    DECODING,
+    GRADIENTS,
+    LOOP,
+    RUNTIME,
+    SLOTS,
+    WEIGHTS,
+)
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.units import bytes_text
 
 Predict = Callable[[StepSettings], MemoryPlan]
 
 # What does not shrink with the images that are computed at once.
-FIXED_ITEMS = frozenset((WEIGHTS, GRADIENTS, SLOTS, AVERAGES, ACCUMULATORS, RUNTIME))
+FIXED_ITEMS = frozenset(
+    (WEIGHTS, GRADIENTS, SLOTS, AVERAGES, ACCUMULATORS, RUNTIME, LOOP, DECODING)
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,8 @@ from holdfast.memory.plan import Activation
 from holdfast.memory.step_graph import Node, StepGraph
 from holdfast.memory.traced_step import TracedStep
 
+_ENDLESS = 2**50
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
@@ -132,14 +134,11 @@ def _host(
         [_followed(graph, flops, threads, run * count + step) for step in range(count)]
         for run in range(calibration.SIMULATED_RUNS)
     ]
-    plain = _simulated(runs, resident, 0)
     if not reserves:
-        return plain
-    alive = runs[0][0].peak(_is_large)
-    in_one_piece = _simulated(runs, resident, alive * calibration.ARENA_FACTOR)
-    # At about the same cost the one piece is better: it is the same in every run.
-    is_dear = in_one_piece.held_bytes > plain.held_bytes * (1.0 + calibration.ORDER_MARGIN)
-    return plain if is_dear else in_one_piece
+        return _simulated(runs, resident, 0)
+    endless = [_arena(steps, resident, _ENDLESS) for steps in runs]
+    used = sum(arena.touched_bytes for arena in endless) // len(endless) - sum(resident)
+    return _simulated(runs, resident, int(max(0, used) * calibration.ARENA_FACTOR))
 
 
 def _simulated(

@@ -12,8 +12,10 @@ from holdfast.config.encode import encode
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.errors import HoldfastError
+from holdfast.memory import calibration
 from holdfast.memory.device import ADDRESS_SPACE, CPU, GPU, Limit
 from holdfast.memory.host import resident_bytes
+from holdfast.memory.items import DECODING, LOOP
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.planner import Choice, search
 from holdfast.memory.prediction import Prediction, predict
@@ -25,9 +27,9 @@ from holdfast.training.suggestions import suggestions
 from holdfast.training.worst_batch import WorstBatch, worst_batch
 
 Trace = Callable[[StepSettings], TracedStep]
-DECODING = "decoding and shuffling"
 UNTOUCHED = "addresses reserved"
 CORRECTION = "measured above prediction"
+_BESIDE_STEP = (LOOP, DECODING, UNTOUCHED)
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _BATCHES = (2, 4)  # two points of the line that what_fits extrapolates
 ALL = ("all",)
@@ -103,7 +105,8 @@ class Fitting:
         items = dict(prediction.items)
         if self.correction != 1.0:
             items[CORRECTION] = int(prediction.peak_bytes * (self.correction - 1.0))
-        if self.limit.device == CPU and self.worst.decoding_bytes:
+        if self.limit.device == CPU:
+            items[LOOP] = calibration.LOOP_BYTES
             items[DECODING] = self.worst.decoding_bytes
         if self.limit.source == ADDRESS_SPACE:
             items[UNTOUCHED] = prediction.untouched_bytes
@@ -185,7 +188,7 @@ def measured(fitting: Fitting, plan: MemoryPlan) -> MemoryPlan:
                 "arena_bytes": plan.arena_bytes,
             },
         )
-    beside = plan.items.get(DECODING, 0) + plan.items.get(UNTOUCHED, 0)
+    beside = sum(plan.items.get(name, 0) for name in _BESIDE_STEP)
     return replace(
         plan,
         measured_peak_bytes=found.peak_bytes,
@@ -195,5 +198,5 @@ def measured(fitting: Fitting, plan: MemoryPlan) -> MemoryPlan:
 
 def _step_bytes(plan: MemoryPlan) -> int:
     """Give what is predicted for the step alone, as it was before any correction."""
-    beside = sum(plan.items.get(name, 0) for name in (DECODING, UNTOUCHED, CORRECTION))
+    beside = sum(plan.items.get(name, 0) for name in (*_BESIDE_STEP, CORRECTION))
     return plan.predicted_peak_bytes - beside
