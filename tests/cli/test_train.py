@@ -182,7 +182,7 @@ def test_all_mistakes_of_a_config_are_listed_before_anything_is_done(trained, tm
         *("--set", "eval_config.metrics_set=coco_mask_metrics"),
     )
     assert finished.code == 2
-    assert "2 problems" in finished.err
+    assert "2 problems" in words(finished.err)
     assert "train_config.merge_multiple_label_boxes" in finished.err
     assert "eval_config.metrics_set[0]" in finished.err
     assert not run.exists()

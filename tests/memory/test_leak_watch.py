@@ -49,7 +49,13 @@ def test_a_list_that_grows_is_named_with_its_place():
 def test_an_endless_cache_is_named():
     data = tf.data.Dataset.from_tensors(tf.zeros([200_000])).repeat()
     batches = iter(data.map(lambda each: each + 1.0).cache())
-    watch = LeakWatch(limit_bytes=8 * GIB, last_step=10_000, buffers=lambda: input_buffers(batches))
+    held = iter(range(GIB, 2 * GIB, 8_000_000))  # ten steps of it
+    watch = LeakWatch(
+        limit_bytes=8 * GIB,
+        last_step=10_000,
+        buffers=lambda: input_buffers(batches),
+        host_bytes=lambda: next(held),
+    )
     (growth,) = watched(watch, lambda step: next(batches))
     assert growth.cause.name == INPUT_BUFFER
     assert "cache" in growth.cause.detail

@@ -7,6 +7,7 @@ from tests.training.small_training import config_text
 
 from holdfast.config.decode import decode
 from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.memory.calibration import LOOP_BYTES
 from holdfast.memory.device import Limit
 from holdfast.memory.plan import BatchShape, StepSettings
 from holdfast.memory.probe import Measured
@@ -37,30 +38,29 @@ def fitting():
     return with_limit(int(1.01 * needed))
 
 
-def measuring(monkeypatch, *shares: float):
-    """Let the next processes hold these shares of the memory there is."""
+def measuring(monkeypatch, room: int, *shares: float) -> None:
+    """Let the next processes hold these shares of the memory there is for a step."""
     held = iter(shares)
 
     def measure(command, request):
-        size = int(next(held) * measure.limit)
-        return Measured(base_bytes=0, peak_bytes=size, step_seconds=1.0)
+        return Measured(base_bytes=0, peak_bytes=int(next(held) * room), step_seconds=1.0)
 
     monkeypatch.setattr(module, "measure", measure)
-    return measure
 
 
 def test_what_needs_too_much_is_searched_for_again(fitting, monkeypatch):
-    measuring(monkeypatch, 1.2, 0.9).limit = fitting.limit.bytes
+    room = fitting.limit.bytes - LOOP_BYTES
+    measuring(monkeypatch, room, 1.2, 0.9)
     plan = choose_measured(fitting, WANTED).plan
     assert plan.fits
     assert plan.settings != WANTED
     assert plan.settings.batch_size == WANTED.batch_size
-    assert plan.items[CORRECTION] == pytest.approx(0.2 * fitting.limit.bytes, rel=0.5)
-    assert plan.measured_peak_bytes == int(0.9 * fitting.limit.bytes)
+    assert plan.items[CORRECTION] == pytest.approx(0.2 * room, rel=0.5)
+    assert plan.measured_peak_bytes == int(0.9 * room)
 
 
 def test_what_fits_is_left_as_it_is(fitting, monkeypatch):
-    measuring(monkeypatch, 0.99).limit = fitting.limit.bytes
+    measuring(monkeypatch, fitting.limit.bytes - LOOP_BYTES, 0.99)
     plan = choose_measured(fitting, WANTED).plan
     assert plan.fits
     assert plan.settings == WANTED

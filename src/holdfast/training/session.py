@@ -71,8 +71,9 @@ class Session:
         self.train_config = config.train_config or TrainConfig()
         self.data = self._open(config.train_input_reader, "train_input_reader")
         # Keras draws the seeds of initializers and dropout from here. TensorFlow's own global seed
-        # stays unset: its data sets would then take no seed that is a tensor.
+        # is unset: its data sets would take no seed that is a tensor with it.
         random.seed(settings.seed)
+        tf.random.set_seed(None)
         if settings.deterministic:
             tf.config.experimental.enable_op_determinism()
         self.base_bytes = resident_bytes()  # before there is anything to train
