@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from holdfast.data.convert import convert
 from holdfast.data.sources.find import open_source
+from holdfast.memory.allocation import ENVIRONMENT
 from holdfast.runs.run import Run
 
 PROGRAM = Path(__file__).with_name("leaking_training.py")
@@ -31,7 +33,8 @@ def data(tmp_path_factory):
 def growths(data: Path, run: Path, leak: str, *options: str) -> list[dict[str, object]]:
     """Train, and give the causes of the growth that the run tells of."""
     command = [sys.executable, str(PROGRAM), str(data), str(run), leak, *options]
-    done = subprocess.run(command, capture_output=True, text=True)
+    environment = os.environ | dict(ENVIRONMENT)  # in which `holdfast train` runs
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return [
         event.values["cause"] for event in Run.open(run).read_events() if event.kind == "growth"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Mapping
 
 THRESHOLD_VARIABLE = "MALLOC_MMAP_THRESHOLD_"
@@ -26,3 +27,14 @@ def save_address_space() -> None:
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
         set_option(_M_ARENA_MAX, _FEWEST_HEAPS)
+
+
+def give_back() -> None:
+    """Return to the system what was freed and is still held, as after planning and tracing.
+
+    Otherwise it hides for a while what grows: that takes the place of what was freed.
+    """
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

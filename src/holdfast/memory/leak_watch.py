@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.memory.allocation import give_back
 from holdfast.memory.host import resident_bytes
 from holdfast.memory.suspects import (
     OPEN_FILES,
@@ -86,6 +87,7 @@ class LeakWatch:
         }
         self._series = {name: _Series() for name in self._gauges}
         self._first_step: int | None = None
+        self._is_warm = False
         self._census: Census | None = None
         self._silent_until = dict.fromkeys(self._gauges, 0)
         self._limit_step: int | None = None
@@ -97,6 +99,9 @@ class LeakWatch:
             self._first_step = step
         if step % EVERY or step - self._first_step < WARM_UP:
             return []
+        if not self._is_warm:
+            self._is_warm = True
+            give_back()
         for name, (read, _) in self._gauges.items():
             value = read()
             if value is not None:
@@ -146,7 +151,12 @@ class LeakWatch:
     def _count_objects(self, step: int) -> None:
         """Count them, to compare with later; what was counted long ago says little."""
         if self._census is None or step - self._census.step > 2 * SAMPLES * EVERY:
-            self._census = take_census(step, self._traces())
+            self._census = self._take_census(step)
+
+    def _take_census(self, step: int) -> Census:
+        census = take_census(step, self._traces())
+        give_back()  # of the list of all objects, megabytes are left
+        return census
 
     def _cause(self, name: str, step: int, slope: float) -> Cause | None:
         """Name what grows; None as long as there is nothing to compare with."""
@@ -156,7 +166,7 @@ class LeakWatch:
         if before is None or step - before.step < _COMPARED:
             self._count_objects(step)
             return None
-        after = take_census(step, self._traces())
+        after = self._take_census(step)
         grown = slope * (step - before.step)
         return find_cause(before, after, grown, self._shapes, self._buffers())
 

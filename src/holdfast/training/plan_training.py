@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import zip_longest
 
 import tensorflow as tf
 
@@ -10,7 +11,7 @@ from holdfast.data.sample import Batch, GroundTruth
 from holdfast.errors import HoldfastError
 from holdfast.memory.allocation import save_address_space
 from holdfast.memory.device import ADDRESS_SPACE, CPU, device_limit
-from holdfast.memory.plan import MemoryPlan, StepSettings
+from holdfast.memory.plan import BatchShape, MemoryPlan, StepSettings
 from holdfast.memory.planner import Choice
 from holdfast.memory.recovery import release
 from holdfast.memory.reservation import reserve
@@ -93,13 +94,23 @@ def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
     )
 
 
-def _worst_specification(specification: Batch, shape: Any) -> Batch:
+def _worst_specification(specification: Batch, shape: BatchShape) -> Batch:
     """Fill in the sides that differ from batch to batch; what is not there is None."""
-    truth = GroundTruth(*(each if hasattr(each, "dtype") else None for each in specification.truth))
-    images = specification.images
-    sides = (images.shape[0], shape.height, shape.width, images.shape[3])
-    filled = [known or worst for known, worst in zip(images.shape, sides, strict=True)]
-    return specification._replace(images=tf.TensorSpec(filled, images.dtype), truth=truth)
+    truth = GroundTruth(
+        *(
+            _filled(each, (None, shape.boxes)) if hasattr(each, "dtype") else None
+            for each in specification.truth
+        )
+    )
+    images = _filled(specification.images, (None, shape.height, shape.width))
+    return specification._replace(images=images, truth=truth)
+
+
+def _filled(specification: tf.TensorSpec, sides: Sequence[int | None]) -> tf.TensorSpec:
+    filled = [
+        side if known is None else known for known, side in zip_longest(specification.shape, sides)
+    ]
+    return tf.TensorSpec(filled, specification.dtype)
 
 
 def _check_given(session: Session, plan: MemoryPlan) -> None:
