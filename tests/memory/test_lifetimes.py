@@ -85,6 +85,29 @@ def test_two_workers_hold_the_tensors_of_two_operations() -> None:
     assert lifetimes(*independent, workers=2).peak() == 2 * KIB.bytes
 
 
+def order(*nodes: Node, workers: int = 1) -> str:
+    held = lifetimes(*nodes, workers=workers)
+    return " ".join(event.buffer.node.name for event in held.events if event.is_made)
+
+
+def test_a_thread_goes_on_with_the_last_operation_that_it_made_ready() -> None:
+    fork = [node("a", "Conv2D"), node("b", "Conv2D", "a"), node("c", "Conv2D", "a"),
+            node("d", "Conv2D", "c")]  # fmt: skip
+    assert order(*fork) == "a c d b"
+
+
+def test_a_thread_runs_cheap_operations_before_all_others() -> None:
+    fork = [node("a", "Conv2D"), node("b", "Reshape", "a"), node("c", "Conv2D", "a"),
+            node("d", "Conv2D", "b")]  # fmt: skip
+    assert order(*fork) == "a d c"
+
+
+def test_a_thread_with_nothing_to_do_takes_what_waits_longest() -> None:
+    fork = [node("a", "Conv2D"), node("b", "Conv2D", "a"), node("c", "Conv2D", "a"),
+            node("d", "Conv2D", "a")]  # fmt: skip
+    assert order(*fork, workers=2) == "a b d c"
+
+
 def test_constants_are_alive_throughout() -> None:
     held = lifetimes(node("a", "Const"), node("b", "Conv2D", "a"), node("c", "Conv2D", "b"))
     assert held.peak() == 3 * KIB.bytes

@@ -65,6 +65,11 @@ def test_items_add_up_and_name_blocks(plain: Prediction) -> None:
     assert all(each.layer.startswith("backbone/") for each in plain.largest_activations)
 
 
+def test_gradients_of_the_penalty_are_not_kept_through_the_step(plain: Prediction) -> None:
+    # Most is alive when the losses are there and no gradient of a weight is.
+    assert plain.items.get("gradients", 0) < 0.1 * plain.items["weights"]
+
+
 def test_blocks_computed_again_are_not_kept_and_cost_operations(
     config: Any, plain: Prediction
 ) -> None:

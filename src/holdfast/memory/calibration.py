@@ -21,6 +21,8 @@ ARENA_FACTOR = 1.5
 # What a training holds besides its steps, measured on SSD MobileNetV2 (73 MiB), FPNLite (85) and
 # EfficientDet-D0 (85): threads of the input, checkpoints being written, the traced evaluation.
 LOOP_BYTES = 80 << 20
+# Values that an initializer computes before the one that becomes the weight.
+INITIALIZER_VALUES = 2
 # The arena keeps a handle of 8 bytes for every 256 bytes of address space.
 ARENA_HANDLE_SHARE = 32
 # The order in which threads take up work differs from step to step: so do the holes in the arena.
@@ -30,9 +32,10 @@ SIMULATED_STEPS = 3
 TIME_JITTER = 0.5
 ORDER_MARGIN = 0.03
 
-_BYTES_PER_SECOND = 5e9
-_FLOPS_PER_SECOND = 2e10
-_START_SECONDS = 2e-6
+# Of two cores.
+_BYTES_PER_SECOND = 1.5e10
+_FLOPS_PER_SECOND = 1.5e11
+_START_SECONDS = 5e-7
 
 
 def graph_bytes(graph: StepGraph) -> int:

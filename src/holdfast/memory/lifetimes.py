@@ -1,9 +1,12 @@
 """When each tensor of a step is made and freed, in the order in which TensorFlow runs the step.
 
-The executor starts operations first in, first out, as soon as their inputs are there, as many at a
-time as it has threads. A tensor is made when its operation starts, and freed after the last
-operation that needs it. Element-wise operations write over an input of the same size that nobody
-else needs. A loop is followed through one round: what is alive in the next rounds is the same.
+A tensor is made when its operation starts, and freed after the last operation that needs it.
+Element-wise operations write over an input of the same size that nobody else needs. A loop is
+followed through one round: what is alive in the next rounds is the same.
+
+Of the operations that an operation makes ready, its thread goes on with the cheap ones and with the
+last of the others; the rest it puts in front of its own queue. A thread with nothing to do takes
+the first of its queue, or the last of another's.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -74,7 +77,7 @@ class Workers:
     """Threads that run operations, each for a time that is never quite the same."""
 
     count: int = 1
-    seconds: Callable[[Node], float] = lambda node: 1.0
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by node; 1 where it is not said
     jitter: float = 0.0  # a time is up to this share longer or shorter
     seed: int = 0
 
@@ -84,6 +87,31 @@ def follow(graph: StepGraph, *, workers: Workers | None = None) -> Lifetimes:
     walk = _Walk(straightened(graph.nodes))
     walk.run(workers or Workers())
     return Lifetimes(constants=tuple(walk.constants), events=tuple(walk.events))
+
+
+class _Thread:
+    """What a thread will run: first what it goes on with, then its queue."""
+
+    __slots__ = ("next", "queue")
+
+    def __init__(self) -> None:
+        self.next: deque[str] = deque()
+        self.queue: deque[str] = deque()
+
+    def take(self, others: Sequence[_Thread]) -> str | None:
+        """Give the next operation, if need be one of another thread's."""
+        for mine in (self.next, self.queue):
+            if mine:
+                return mine.popleft()
+        return next((each.queue.pop() for each in others if each.queue), None)
+
+    def add(self, ready: Sequence[Node]) -> None:
+        """Take what an operation of this thread made ready."""
+        dear = [node.name for node in ready if node.operation not in operations.CHEAP]
+        self.next.extend(node.name for node in ready if node.operation in operations.CHEAP)
+        if dear and not self.next:
+            self.next.append(dear.pop())
+        self.queue.extendleft(dear)
 
 
 class _Walk:
@@ -106,22 +134,36 @@ class _Walk:
 
     def run(self, workers: Workers) -> None:
         chance = random.Random(workers.seed)
-        ready = deque(name for name, count in self._pending.items() if not count)
-        running: list[tuple[float, int, str]] = []  # when it ends, a number that breaks ties, name
-        clock, started = 0.0, 0
-        while ready or running:
-            while ready and len(running) < workers.count:
-                node = self._nodes[ready.popleft()]
-                self._start(node)
-                factor = 1.0 + workers.jitter * (2.0 * chance.random() - 1.0)
-                started += 1
-                heappush(running, (clock + workers.seconds(node) * factor, started, node.name))
-            clock, _, name = heappop(running)
+        threads = [_Thread() for _ in range(workers.count)]
+        for name in [name for name, count in self._pending.items() if not count]:
+            chance.choice(threads).queue.append(name)
+        # When it ends, a number that breaks ties, its thread, its name.
+        running: list[tuple[float, int, _Thread, str]] = []
+        idle, clock, started = list(threads), 0.0, 0
+        while True:
+            for thread in list(idle):
+                taken = thread.take(threads)
+                if taken is not None:
+                    idle.remove(thread)
+                    self._start(self._nodes[taken])
+                    factor = 1.0 + workers.jitter * (2.0 * chance.random() - 1.0)
+                    started += 1
+                    end = clock + workers.seconds.get(taken, 1.0) * factor
+                    heappush(running, (end, started, thread, taken))
+            if not running:
+                return
+            clock, _, thread, name = heappop(running)
             self._finish(self._nodes[name])
-            for follower in self._followers[name]:
-                self._pending[follower] -= 1
-                if not self._pending[follower]:
-                    ready.append(follower)
+            thread.add(self._made_ready(name))
+            idle.append(thread)
+
+    def _made_ready(self, name: str) -> list[Node]:
+        ready = []
+        for follower in self._followers[name]:
+            self._pending[follower] -= 1
+            if not self._pending[follower]:
+                ready.append(self._nodes[follower])
+        return ready
 
     def _start(self, node: Node) -> None:
         self._note_fixed(node)

@@ -31,6 +31,13 @@ NO_MEMORY = _names("""
     ResourceApplyGradientDescent Assert ControlTrigger
     """)
 
+# TensorFlow's executor runs these at once, on the thread that made them ready.
+CHEAP = _names("""
+    Const Identity IdentityN StopGradient PreventGradient Reshape Squeeze ExpandDims EnsureShape
+    Shape ShapeN Rank Size NoOp VarHandleOp ImmutableConst ControlTrigger Enter RefEnter Exit
+    RefExit NextIteration RefNextIteration Merge RefMerge Switch RefSwitch LoopCond
+    """)
+
 # TensorFlow tries these out beforehand when all their inputs are constants. A large result is not
 # put into the graph, but a copy of it stays.
 TRIED_BEFOREHAND = _names("BroadcastTo Cast Fill Mul OnesLike Pack Range Reshape Tile ZerosLike")

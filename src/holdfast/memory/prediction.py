@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.memory import calibration
 from holdfast.memory.allocation import ARENA_BYTES
 from holdfast.memory.arena import ROUNDING, Arena, Chunk
-from holdfast.memory.arithmetic import graph_flops, step_flops
+from holdfast.memory.arithmetic import graph_flops, input_shapes, step_flops
 from holdfast.memory.host import core_count
 from holdfast.memory.items import (
     ACCUMULATORS,
@@ -23,6 +23,7 @@ from holdfast.memory.items import (
     largest_activations,
 )
 from holdfast.memory.lifetimes import Buffer, Lifetimes, Workers, follow
+from holdfast.memory.operations import ALIASES
 from holdfast.memory.optimized_graph import optimized_graph
 from holdfast.memory.plan import Activation
 from holdfast.memory.step_graph import Node, StepGraph
@@ -80,7 +81,8 @@ def predict_graph(
 ) -> Prediction:
     """Do the same for a graph that is optimised already; of the traced step, the rest counts."""
     flops = graph_flops(graph)
-    first = _followed(graph, flops, threads, 0)
+    steps = _Steps(graph, flops, threads)
+    first = steps.follow(0)
     alive = first.alive_at_peak()
     grouping = Grouping(graph, traced.blocks)
     items = _resident_items(traced, batches) | grouping.totals(alive)
@@ -91,7 +93,7 @@ def predict_graph(
     if device == "gpu":
         items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident)
     else:
-        host = _host(graph, flops, threads, resident, reserves)
+        host = _host(steps, resident, reserves)
         items[ALLOCATOR] = host.held_bytes - sum(resident) - first.peak()
         items[RUNTIME] = calibration.graph_bytes(graph)
     return Prediction(
@@ -106,13 +108,31 @@ def predict_graph(
     )
 
 
-def _followed(graph: StepGraph, flops: dict[str, int], threads: int, seed: int) -> Lifetimes:
-    def seconds(node: Node) -> float:
-        moved = sum(shape.bytes for shape in node.outputs)
-        return calibration.rough_seconds(flops[node.name], moved)
+class _Steps:
+    """Steps of a graph as they may run: each in an order of its own."""
 
-    workers = Workers(count=threads, seconds=seconds, jitter=calibration.TIME_JITTER, seed=seed)
-    return follow(graph, workers=workers)
+    def __init__(self, graph: StepGraph, flops: Mapping[str, int], threads: int) -> None:
+        self._graph = graph
+        self._threads = threads
+        nodes = {node.name: node for node in graph.nodes}
+        self._seconds = {
+            node.name: calibration.rough_seconds(flops[node.name], _moved_bytes(node, nodes))
+            for node in graph.nodes
+        }
+
+    def follow(self, seed: int) -> Lifetimes:
+        """Follow one step."""
+        workers = Workers(
+            count=self._threads, seconds=self._seconds, jitter=calibration.TIME_JITTER, seed=seed
+        )
+        return follow(self._graph, workers=workers)
+
+
+def _moved_bytes(node: Node, nodes: Mapping[str, Node]) -> int:
+    if node.operation in ALIASES:
+        return 0
+    shapes = [*node.outputs, *(each for each in input_shapes(node, nodes) if each is not None)]
+    return sum(shape.bytes for shape in shapes)
 
 
 class _Host(NamedTuple):
@@ -121,17 +141,11 @@ class _Host(NamedTuple):
     arena_bytes: int  # that were reserved in one piece
 
 
-def _host(
-    graph: StepGraph,
-    flops: dict[str, int],
-    threads: int,
-    resident: Sequence[int],
-    reserves: bool,
-) -> _Host:
+def _host(steps: _Steps, resident: Sequence[int], reserves: bool) -> _Host:
     """Say what tensors make a process hold, on average over some runs of some steps."""
     count = calibration.SIMULATED_STEPS
     runs = [
-        [_followed(graph, flops, threads, run * count + step) for step in range(count)]
+        [steps.follow(run * count + step) for step in range(count)]
         for run in range(calibration.SIMULATED_RUNS)
     ]
     if not reserves:
@@ -165,7 +179,10 @@ def _arena(steps: Sequence[Lifetimes], resident: Sequence[int], reserved: int) -
     arena = Arena()
     for size in resident:
         if size >= ARENA_BYTES:
+            passing = [arena.allocate(size) for _ in range(calibration.INITIALIZER_VALUES)]
             arena.allocate(size)
+            for chunk in passing:
+                arena.free(chunk)
     arena.reserve(reserved)
     for buffer in steps[0].constants:
         if _is_large(buffer):

@@ -24,11 +24,10 @@ class MovingAverages:
         self._strategy = tf.distribute.get_strategy()
         self._weights = {variable.path: variable.value for variable in variables}
         self._averages = {
-            path: tf.Variable(tf.zeros(weight.shape, weight.dtype), trainable=False)
+            path: tf.Variable(_copy(weight), trainable=False)
             for path, weight in self._weights.items()
         }
         self._is_swapped = False
-        self.reset()
 
     @property
     def variables(self) -> dict[str, tf.Variable]:
@@ -48,7 +47,7 @@ class MovingAverages:
         """
         with self._strategy.scope():
             for average, weight in self._pairs():
-                average.assign(weight.read_value())
+                average.assign(_copy(weight))
 
     def update(self, updates: Tensor) -> None:
         """Follow the weights; updates counts the updates of the weights, the last one included.
@@ -82,6 +81,11 @@ class MovingAverages:
                 kept = tf.identity(weight.read_value())
                 weight.assign(average.read_value())
                 average.assign(kept)
+
+
+def _copy(weight: tf.Variable) -> Tensor:
+    """Give a value of its own: of one that two variables share, the first update makes a copy."""
+    return tf.raw_ops.DeepCopy(x=weight.read_value())
 
 
 def _follow(average: tf.Variable, weight: tf.Variable, decay: Tensor) -> None:

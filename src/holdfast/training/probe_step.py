@@ -64,7 +64,7 @@ def _random_batch(batch_size: int, shape: Any, num_classes: int) -> Any:
     sides = 0.05 + 0.3 * random.random(corners.shape, np.float32)
     classes = random.integers(0, num_classes, corners.shape[:2], np.int32)
     return Batch(
-        images=tf.random.uniform((batch_size, shape.height, shape.width, 3), 0.0, 255.0),
+        images=tf.random.uniform((batch_size, shape.height, shape.width, 3)),
         sizes=tf.constant([[shape.height, shape.width, 3]] * batch_size, tf.int32),
         truth=GroundTruth(
             boxes=tf.constant(np.concatenate([corners, corners + sides], axis=-1)),

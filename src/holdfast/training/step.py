@@ -138,18 +138,21 @@ class TrainingStep:
             predictions = detector(inputs, sizes=batch.sizes, truth=batch.truth, training=True)
             targets = detector.targets(batch.truth, batch.sizes, predictions)
             count = _summed(detector.match_count(targets))
-            losses = detector.loss_terms(predictions, targets, count) | self._penalty()
+            losses = detector.loss_terms(predictions, targets, count)
             total = self._scaled(tf.add_n(list(losses.values())))
-        return losses, tape.gradient(total, self._values())
+        gradients = tape.gradient(total, self._values())
+        penalty, more = self._penalty_gradients(after=gradients)
+        return losses | penalty, list(map(_added, gradients, more))
 
     def _in_pieces(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
         """Add up the pieces in a loop, so that one piece's activations are alive at a time."""
         pieces = _split(batch, self.accumulation)
         count = _summed(self._whole_count(batch))
-        with tf.GradientTape() as tape:
-            penalty = self._penalty()
-            total = self._scaled(tf.add_n(list(penalty.values())))
-        start = tape.gradient(total, self._values(), unconnected_gradients="zero")
+        penalty, start = self._penalty_gradients(after=())
+        start = [
+            tf.zeros_like(variable) if gradient is None else gradient
+            for variable, gradient in zip(self._values(), start, strict=True)
+        ]
         names = tuple(self.detector.loss_names)
 
         def piece(index: Tensor, sums: Any, gradients: Any) -> Any:
@@ -184,12 +187,28 @@ class TrainingStep:
         targets = self.detector.targets_of(anchors, batch.truth)
         return self.detector.match_count(targets)
 
-    def _penalty(self) -> dict[str, Tensor]:
-        """Give the penalty on the weights; replicas have the same ones, and each a share of it."""
+    def _penalty_gradients(
+        self, *, after: Sequence[Tensor | None]
+    ) -> tuple[dict[str, Tensor], list[Tensor | None]]:
+        """Give the penalty on the weights, and its gradients, when the others are there.
+
+        They are as large as the weights. Since they depend on nothing else, they would be made
+        first and kept through the whole step.
+        """
+        with tf.control_dependencies([gradient for gradient in after if gradient is not None]):
+            others = tf.no_op()  # each operation then waits for one, and not for all of them
+        with tf.control_dependencies([others]):
+            with tf.GradientTape() as tape:
+                penalty = self._penalty()
+                scaled = self._scaled(penalty)
+            gradients = tape.gradient(scaled, self._values())
+        return {PENALTY: penalty}, gradients
+
+    def _penalty(self) -> Tensor:
+        """Give the penalty; replicas have the same weights, and each a share of it."""
         if not self.penalizes:
-            return {PENALTY: tf.zeros(())}
-        share = 1.0 / self._strategy.num_replicas_in_sync
-        return {PENALTY: self.detector.regularization_loss() * share}
+            return tf.zeros(())
+        return self.detector.regularization_loss() / self._strategy.num_replicas_in_sync
 
     def _scaled(self, total: Tensor) -> Tensor:
         return total if self.loss_scale is None else self.loss_scale.scale(total)
@@ -215,6 +234,12 @@ class TrainingStep:
 def _group(variable: keras.Variable) -> str:
     """Name the block that a variable belongs to: detector/backbone/conv1/… -> backbone/conv1."""
     return "/".join(variable.path.split("/")[1:3])
+
+
+def _added(first: Tensor | None, second: Tensor | None) -> Tensor | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
 
 
 def _summed(value: Tensor) -> Tensor:
