@@ -25,12 +25,13 @@ LOOP_BYTES = 80 << 20
 INITIALIZER_VALUES = 2
 # The arena keeps a handle of 8 bytes for every 256 bytes of address space.
 ARENA_HANDLE_SHARE = 32
-# The order in which threads take up work differs from step to step: so do the holes in the arena.
-# Some runs of some steps are simulated, and the share is for orders that were not.
-SIMULATED_RUNS = 3
-SIMULATED_STEPS = 3
-TIME_JITTER = 0.5
-ORDER_MARGIN = 0.03
+# The order in which threads take up work differs from step to step, and from machine to machine: so
+# do the holes in the arena. Some runs of some steps are simulated; the margin is for other orders.
+SIMULATED_RUNS = 4
+SIMULATED_STEPS = 4
+SPEED_SPREAD = 0.25  # standard deviation of the logarithm of an operation's time, for a whole run
+TIME_JITTER = 0.5  # from step to step, a time is up to this share longer or shorter
+ORDER_MARGIN = 0.035
 
 # Of two cores.
 _BYTES_PER_SECOND = 1.5e10

@@ -21,7 +21,7 @@ WRITES_OVER_INPUT = _names("""
     Maximum Minimum Mod Mul MulNoNan Neg Pow RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad
     ReluGrad Rint Round Rsqrt RsqrtGrad Selu SeluGrad Sigmoid SigmoidGrad Sign Sin Softplus
     SoftplusGrad Softsign SoftsignGrad Sqrt SqrtGrad Square SquaredDifference Sub Tanh TanhGrad
-    Xdivy Xlogy ZerosLike _FusedBatchNormEx _UnaryOpsComposition Softmax LogSoftmax
+    Select SelectV2 Xdivy Xlogy ZerosLike _UnaryOpsComposition Softmax LogSoftmax
     """)
 
 # The result is no memory of its own: variables, handles, and what only changes variables.

@@ -90,13 +90,21 @@ def _node(definition: Any, properties: Any) -> Node:
         operation=definition.op,
         inputs=tuple(inputs),
         waits_for=tuple(waits_for),
-        outputs=tuple(_shape(each) for each in properties),
+        outputs=tuple(_outputs(definition, properties)),
         settings=dict(_settings(definition.attr)),
     )
 
 
-# The sixth output of batch norm is cuDNN's own, and empty without it.
-_TELLING_OUTPUTS = {"FusedBatchNormV3": 5}
+# The sixth output of batch norm is the library's own: with cuDNN not known, with oneDNN empty, or
+# for the rectified results of a training which of them are positive, a float for eight of them.
+_TELLING_OUTPUTS = {"FusedBatchNormV3": 5, "_FusedBatchNormEx": 5}
+
+
+def _outputs(definition: Any, properties: Any) -> list[Shape]:
+    shapes = [_shape(each) for each in properties]
+    if definition.op == "_FusedBatchNormEx" and definition.attr["is_training"].b:
+        shapes[5] = Shape((shapes[0].numbers // 8,), 4)
+    return shapes
 
 
 def _shape(properties: Any) -> Shape:

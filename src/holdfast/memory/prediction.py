@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from holdfast.memory import calibration
@@ -81,20 +82,23 @@ def predict_graph(
 ) -> Prediction:
     """Do the same for a graph that is optimised already; of the traced step, the rest counts."""
     flops = graph_flops(graph)
-    steps = _Steps(graph, flops, threads)
-    first = steps.follow(0)
+    count, steps = calibration.SIMULATED_RUNS, calibration.SIMULATED_STEPS
+    if device == "gpu":
+        count = steps = 1
+    runs = _runs(graph, flops, threads, count=count, steps=steps)
+    first = runs[0][0]
     alive = first.alive_at_peak()
     grouping = Grouping(graph, traced.blocks)
     items = _resident_items(traced, batches) | grouping.totals(alive)
     if traced.accumulation > 1:
         # From the second round on, sums and new gradients live in places of their own.
         items[ACCUMULATORS] = items.get(ACCUMULATORS, 0) + sum(traced.weights)
-    resident, host = _resident(traced, batches), _Host(0, 0, 0)
+    resident, host = _Resident.of(traced, batches), _Host(0, 0, 0)
     if device == "gpu":
-        items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident)
+        items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident.sizes)
     else:
-        host = _host(steps, resident, reserves)
-        items[ALLOCATOR] = host.held_bytes - sum(resident) - first.peak()
+        host = _host(runs, resident, reserves)
+        items[ALLOCATOR] = host.held_bytes - sum(resident.sizes) - first.peak()
         items[RUNTIME] = calibration.graph_bytes(graph)
     return Prediction(
         peak_bytes=sum(items.values()),
@@ -108,24 +112,25 @@ def predict_graph(
     )
 
 
-class _Steps:
-    """Steps of a graph as they may run: each in an order of its own."""
-
-    def __init__(self, graph: StepGraph, flops: Mapping[str, int], threads: int) -> None:
-        self._graph = graph
-        self._threads = threads
-        nodes = {node.name: node for node in graph.nodes}
-        self._seconds = {
-            node.name: calibration.rough_seconds(flops[node.name], _moved_bytes(node, nodes))
-            for node in graph.nodes
+def _runs(
+    graph: StepGraph, flops: Mapping[str, int], threads: int, *, count: int, steps: int
+) -> list[list[Lifetimes]]:
+    """Follow some steps in each of some processes: the order in which threads work is chance."""
+    nodes = {node.name: node for node in graph.nodes}
+    seconds = {
+        node.name: calibration.rough_seconds(flops[node.name], _moved_bytes(node, nodes))
+        for node in graph.nodes
+    }
+    runs = []
+    for run in range(count):
+        chance = random.Random(run)
+        spread = calibration.SPEED_SPREAD
+        guessed = {
+            name: each * chance.lognormvariate(0.0, spread) for name, each in seconds.items()
         }
-
-    def follow(self, seed: int) -> Lifetimes:
-        """Follow one step."""
-        workers = Workers(
-            count=self._threads, seconds=self._seconds, jitter=calibration.TIME_JITTER, seed=seed
-        )
-        return follow(self._graph, workers=workers)
+        workers = Workers(count=threads, seconds=guessed, jitter=calibration.TIME_JITTER)
+        runs.append([follow(graph, workers=replace(workers, seed=step)) for step in range(steps)])
+    return runs
 
 
 def _moved_bytes(node: Node, nodes: Mapping[str, Node]) -> int:
@@ -135,33 +140,42 @@ def _moved_bytes(node: Node, nodes: Mapping[str, Node]) -> int:
     return sum(shape.bytes for shape in shapes)
 
 
+class _Resident(NamedTuple):
+    """The bytes of each tensor that is there before a step, and stays."""
+
+    weights: tuple[int, ...]
+    others: tuple[int, ...]
+
+    @classmethod
+    def of(cls, traced: TracedStep, batches: int) -> _Resident:
+        others = traced.optimizer_slots + traced.averages + traced.input_batch * batches
+        return cls(traced.weights, others)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [*self.weights, *self.others]
+
+
 class _Host(NamedTuple):
     held_bytes: int
     untouched_bytes: int  # addresses that are taken besides, at most
     arena_bytes: int  # that were reserved in one piece
 
 
-def _host(steps: _Steps, resident: Sequence[int], reserves: bool) -> _Host:
-    """Say what tensors make a process hold, on average over some runs of some steps."""
-    count = calibration.SIMULATED_STEPS
-    runs = [
-        [steps.follow(run * count + step) for step in range(count)]
-        for run in range(calibration.SIMULATED_RUNS)
-    ]
+def _host(runs: Sequence[Sequence[Lifetimes]], resident: _Resident, reserves: bool) -> _Host:
+    """Say what tensors make a process hold, on average over the runs."""
     if not reserves:
         return _simulated(runs, resident, 0)
     endless = [_arena(steps, resident, _ENDLESS) for steps in runs]
-    used = sum(arena.touched_bytes for arena in endless) // len(endless) - sum(resident)
+    used = sum(arena.touched_bytes for arena in endless) // len(endless) - sum(resident.sizes)
     return _simulated(runs, resident, int(max(0, used) * calibration.ARENA_FACTOR))
 
 
-def _simulated(
-    runs: Sequence[Sequence[Lifetimes]], resident: Sequence[int], arena_bytes: int
-) -> _Host:
+def _simulated(runs: Sequence[Sequence[Lifetimes]], resident: _Resident, arena_bytes: int) -> _Host:
     arenas = [_arena(steps, resident, arena_bytes) for steps in runs]
     large = sum(_held_bytes(arena) for arena in arenas) // len(arenas)
-    small = max(step.peak(lambda buffer: not _is_large(buffer)) for step in runs[0])
-    small += sum(size for size in resident if size < ARENA_BYTES)
+    small = max(step.peak(lambda buffer: not _is_large(buffer.bytes)) for step in runs[0])
+    small += sum(size for size in resident.sizes if not _is_large(size))
     return _Host(
         held_bytes=int(large * (1.0 + calibration.ORDER_MARGIN)) + small,
         untouched_bytes=max(arena.reserved_bytes - arena.touched_bytes for arena in arenas),
@@ -174,18 +188,19 @@ def _held_bytes(arena: Arena) -> int:
     return arena.touched_bytes + arena.reserved_bytes // calibration.ARENA_HANDLE_SHARE
 
 
-def _arena(steps: Sequence[Lifetimes], resident: Sequence[int], reserved: int) -> Arena:
+def _arena(steps: Sequence[Lifetimes], resident: _Resident, reserved: int) -> Arena:
     """Give the arena after these steps; first come the weights, then what is reserved."""
     arena = Arena()
-    for size in resident:
-        if size >= ARENA_BYTES:
-            passing = [arena.allocate(size) for _ in range(calibration.INITIALIZER_VALUES)]
-            arena.allocate(size)
-            for chunk in passing:
-                arena.free(chunk)
+    for size in filter(_is_large, resident.weights):
+        passing = [arena.allocate(size) for _ in range(calibration.INITIALIZER_VALUES)]
+        arena.allocate(size)
+        for chunk in passing:
+            arena.free(chunk)
+    for size in filter(_is_large, resident.others):
+        arena.allocate(size)
     arena.reserve(reserved)
     for buffer in steps[0].constants:
-        if _is_large(buffer):
+        if _is_large(buffer.bytes):
             arena.allocate(buffer.bytes)
     for step in steps:
         _replay(step, arena)
@@ -195,7 +210,7 @@ def _arena(steps: Sequence[Lifetimes], resident: Sequence[int], reserved: int) -
 def _replay(step: Lifetimes, arena: Arena) -> None:
     held: dict[Buffer, Chunk] = {}
     for buffer, is_made in step.events:
-        if not _is_large(buffer):
+        if not _is_large(buffer.bytes):
             continue
         if is_made:
             held[buffer] = arena.allocate(buffer.bytes)
@@ -205,17 +220,12 @@ def _replay(step: Lifetimes, arena: Arena) -> None:
         arena.free(chunk)
 
 
-def _is_large(buffer: Buffer) -> bool:
-    return buffer.bytes >= ARENA_BYTES
+def _is_large(size: int) -> bool:
+    return size >= ARENA_BYTES
 
 
 def _rounding(sizes: Sequence[int]) -> int:
     return sum(-size % ROUNDING for size in sizes)
-
-
-def _resident(traced: TracedStep, batches: int) -> list[int]:
-    variables = [*traced.weights, *traced.optimizer_slots, *traced.averages]
-    return variables + list(traced.input_batch) * batches
 
 
 def _resident_items(traced: TracedStep, batches: int) -> dict[str, int]:
