@@ -1,9 +1,8 @@
 """Numbers that no graph tells: what TensorFlow and Python hold besides tensors, measured on a CPU.
 
 `benchmarks/step_memory.py` compares what comes of them with real processes. The bytes of runtime
-and of a node were fitted to one step each of SSD MobileNetV2 (whole and in pieces), FPNLite, SSD
-MobileNetV1 FPN, SSD InceptionV2, RetinaNet-50 and EfficientDet-D0. The margin was chosen by the
-cells of the first five recipes of the benchmark; its other cells are a test.
+and of a node were fitted to the cells of the first five recipes of the benchmark, and the margin was
+chosen by them; its other cells are a test.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ from __future__ import annotations
 from holdfast.memory.step_graph import StepGraph
 
 # Libraries paged in, threads, compiled kernels of oneDNN.
-RUNTIME_BYTES = 17 << 20
-# What Python, the optimizer and the executor keep of one node, traced or optimised, and the holes
-# that this leaves in the heap.
-NODE_BYTES = 17_700
+RUNTIME_BYTES = 25 << 20
+# What Python and the optimizer keep of a node that was traced, and the executor of one that runs,
+# and the holes that this leaves in the heap.
+TRACED_NODE_BYTES = 11_800
+NODE_BYTES = 24_000
 # What is reserved in one piece, over what would be used of an endless one. In less, chunks cannot
 # be split often enough and leave holes; more costs handles.
 ARENA_FACTOR = 1.5
@@ -31,7 +31,7 @@ SIMULATED_RUNS = 4
 SIMULATED_STEPS = 4
 SPEED_SPREAD = 0.25  # standard deviation of the logarithm of an operation's time, for a whole run
 TIME_JITTER = 0.5  # from step to step, a time is up to this share longer or shorter
-ORDER_MARGIN = 0.035
+ORDER_MARGIN = 0.03
 
 # Of two cores.
 _BYTES_PER_SECOND = 1.5e10
@@ -41,7 +41,8 @@ _START_SECONDS = 5e-7
 
 def graph_bytes(graph: StepGraph) -> int:
     """Give what the process holds because of the graph, besides tensors."""
-    return RUNTIME_BYTES + NODE_BYTES * (graph.traced_nodes + len(graph.nodes))
+    nodes = TRACED_NODE_BYTES * graph.traced_nodes + NODE_BYTES * len(graph.nodes)
+    return RUNTIME_BYTES + nodes
 
 
 def rough_seconds(flops: int, moved_bytes: int) -> float:

@@ -11,6 +11,7 @@ from holdfast.geometry.tensor import Tensor
 from holdfast.models.batch_norm import BatchNorm, BatchNormSettings
 from holdfast.models.block import Block
 from holdfast.models.penalty import Penalty
+from holdfast.models.recomputation import kernel_first
 
 Kind = Literal["full", "depthwise"]
 Padding = Literal["same", "explicit", "valid"]
@@ -92,7 +93,7 @@ class Convolution(Block):
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         if self.margin is not None:
             inputs = keras.ops.pad(inputs, [(0, 0), self.margin, self.margin, (0, 0)])
-        outputs = self.convolution(inputs)
+        outputs = kernel_first(self.convolution, inputs)
         if self.batch_norm is not None:
             outputs = self.batch_norm(outputs, training=training)
         return self.activation(outputs)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from holdfast.geometry.tensor import Tensor
@@ -40,6 +41,31 @@ def same_seed(draw: Callable[[], Tensor]) -> Tensor:
         return run.seeds.pop(0)
     run.seeds.append(draw())
     return run.seeds[-1]
+
+
+def kernel_first(layer: keras.layers.Layer, inputs: Tensor) -> Tensor:
+    """Call a layer; in a second run, its kernel's gradient comes before that of its inputs.
+
+    The inputs are then free before more memory is needed. Otherwise it is chance which comes first.
+    """
+    if not is_second_run():
+        return layer(inputs)
+
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def run(values: Tensor) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(values)
+            outputs = layer(values)
+
+        def gradient(upstream: Tensor, variables: Any = None) -> Any:
+            of_variables = tape.gradient(outputs, list(variables or ()), upstream)
+            with tf.control_dependencies([each for each in of_variables if each is not None]):
+                of_values = tape.gradient(outputs, values, upstream)
+            return of_values, of_variables
+
+        return outputs, gradient
+
+    return run(inputs)
 
 
 def recomputed(function: Callable[..., Any], inputs: Any, variables: Sequence[tf.Variable]) -> Any:
