@@ -1,8 +1,8 @@
 """Numbers that no graph tells: what TensorFlow and Python hold besides tensors, measured on a CPU.
 
 `benchmarks/step_memory.py` compares what comes of them with real processes. The bytes of runtime
-and of a node were fitted to the cells of the first five recipes of the benchmark, and the margin was
-chosen by them; its other cells are a test.
+and of a node were fitted to the cells of the first five recipes of the benchmark, which the margin
+was chosen by as well; its other cells are a test.
 """
 
 from __future__ import annotations
