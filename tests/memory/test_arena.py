@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +12,22 @@ from hypothesis import strategies as st
 from holdfast.memory.arena import PAGE, Arena
 
 MIB = 1 << 20
+REAL = Path(__file__).with_name("real_arena.py")
+
+
+def test_every_chunk_is_as_large_as_tensorflow_makes_it(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(REAL), str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    arena, held = Arena(), {}
+    for event in events:
+        if event["requested"]:
+            chunk = held[event["address"]] = arena.allocate(event["requested"])
+            assert chunk.bytes == event["chunk"]
+        else:
+            arena.free(held.pop(event["address"]))
+    assert len(events) > 300
 
 
 def test_freed_memory_is_used_again_and_never_given_back() -> None:

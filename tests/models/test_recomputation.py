@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from holdfast.memory.optimized_graph import optimized_graph
+from holdfast.memory.step_graph import Node
 from holdfast.models.backbones.registry import BACKBONES
 from holdfast.models.build import build_network  # noqa: F401  registers the backbones
 
@@ -54,6 +56,32 @@ def test_losses_gradients_statistics_and_random_numbers_stay(name):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6 * scale)
     for one, other in zip(plain_variables, again_variables, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_gradients_of_kernels_come_before_those_of_what_they_were_applied_to():
+    backbone = BACKBONES["mobilenet_v2"](ENDPOINTS["mobilenet_v2"])
+    images = tf.zeros((1, 64, 64, 3))
+    backbone(images)
+    for block in backbone.blocks:
+        block.rematerializes = True
+
+    @tf.function(autograph=False)
+    def gradients():
+        with tf.GradientTape() as tape:
+            loss = sum(tf.reduce_mean(each) for each in backbone(images, training=True))
+        return tape.gradient(loss, [each.value for each in backbone.trainable_variables])
+
+    graph = optimized_graph(gradients.get_concrete_function().graph)
+    nodes = {node.name: node for node in graph.nodes}
+
+    def waits_for_a_kernel(node: Node) -> bool:
+        sources = [nodes[each.node] for each in node.inputs]
+        before = [name for each in (node, *sources) for name in each.waits_for]
+        return any(nodes[name].operation.endswith("BackpropFilter") for name in before)
+
+    of_inputs = [node for node in graph.nodes if node.operation.endswith("BackpropInput")]
+    assert len(of_inputs) > 30
+    assert all(map(waits_for_a_kernel, of_inputs))
 
 
 def test_nothing_is_computed_twice_at_inference():

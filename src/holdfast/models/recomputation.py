@@ -59,9 +59,8 @@ def kernel_first(layer: keras.layers.Layer, inputs: Tensor) -> Tensor:
 
         def gradient(upstream: Tensor, variables: Any = None) -> Any:
             of_variables = tape.gradient(outputs, list(variables or ()), upstream)
-            with tf.control_dependencies([each for each in of_variables if each is not None]):
-                of_values = tape.gradient(outputs, values, upstream)
-            return of_values, of_variables
+            (late,) = _behind([upstream], of_variables)
+            return tape.gradient(outputs, values, late), of_variables
 
         return outputs, gradient
 
