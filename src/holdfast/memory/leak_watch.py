@@ -31,6 +31,7 @@ LEAST_FILES = SAMPLES
 _SUSPICION = SAMPLES // 2  # samples after which objects are counted for the first time
 _COMPARED = 4 * EVERY  # steps at least between two counts of objects
 _SILENCE = 1000  # steps after a warning
+_HOST = "host memory"
 _FILES = "open files"
 _LONG = 10  # a longer view keeps every so many-th sample
 
@@ -81,13 +82,12 @@ class LeakWatch:
         self._last_step = last_step
         self._traces = traces
         self._gauges: dict[str, tuple[Callable[[], int | None], float]] = {
-            "host memory": (host_bytes, limit_bytes),
+            _HOST: (host_bytes, limit_bytes),
             "device memory": (device_bytes, device_limit_bytes),
             _FILES: (open_file_count, resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         }
         self._series = {name: _Series() for name in self._gauges}
         self._first_step: int | None = None
-        self._is_warm = False
         self._census: Census | None = None
         self._silent_until = dict.fromkeys(self._gauges, 0)
         self._limit_step: int | None = None
@@ -99,8 +99,7 @@ class LeakWatch:
             self._first_step = step
         if step % EVERY or step - self._first_step < WARM_UP:
             return []
-        if not self._is_warm:
-            self._is_warm = True
+        if not self._series[_HOST].last:  # the first look
             give_back()
         for name, (read, _) in self._gauges.items():
             value = read()

@@ -97,9 +97,7 @@ class TrainingStep:
         )
 
     def _update(self, gradients: Any, learning_rate: Tensor, computed: list[Tensor]) -> bool:
-        with tf.control_dependencies(computed):
-            ready = tf.no_op()
-        with tf.control_dependencies([ready]):
+        with _after(computed):
             self.optimizer.apply(gradients, learning_rate)
         if self.averages is not None:
             self.averages.update(self.optimizer.updates)
@@ -195,9 +193,7 @@ class TrainingStep:
         They are as large as the weights. Since they depend on nothing else, they would be made
         first and kept through the whole step.
         """
-        with tf.control_dependencies([gradient for gradient in after if gradient is not None]):
-            others = tf.no_op()  # each operation then waits for one, and not for all of them
-        with tf.control_dependencies([others]):
+        with _after([gradient for gradient in after if gradient is not None]):
             with tf.GradientTape() as tape:
                 penalty = self._penalty()
                 scaled = self._scaled(penalty)
@@ -234,6 +230,13 @@ class TrainingStep:
 def _group(variable: keras.Variable) -> str:
     """Name the block that a variable belongs to: detector/backbone/conv1/… -> backbone/conv1."""
     return "/".join(variable.path.split("/")[1:3])
+
+
+def _after(values: Sequence[Tensor]) -> Any:
+    """Let what is done in a with block wait for values: each operation for one, not for all."""
+    with tf.control_dependencies(values):
+        ready = tf.no_op()
+    return tf.control_dependencies([ready])
 
 
 def _added(first: Tensor | None, second: Tensor | None) -> Tensor | None:
