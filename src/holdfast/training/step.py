@@ -130,13 +130,10 @@ class TrainingStep:
         return losses, clipped.gradients, clipped.global_norm, self._group_norms(gradients)
 
     def _at_once(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
-        detector = self.detector
+        targets = self._targets(batch)
+        count = _summed(self.detector.match_count(targets))
         with tf.GradientTape() as tape:
-            inputs = detector.normalise(batch.images, batch.sizes)
-            predictions = detector(inputs, sizes=batch.sizes, truth=batch.truth, training=True)
-            targets = detector.targets(batch.truth, batch.sizes, predictions)
-            count = _summed(detector.match_count(targets))
-            losses = detector.loss_terms(predictions, targets, count)
+            losses = self._terms(batch, targets, count)
             total = self._scaled(tf.add_n(list(losses.values())))
         gradients = tape.gradient(total, self._values())
         penalty, more = self._penalty_gradients(after=gradients)
@@ -145,7 +142,7 @@ class TrainingStep:
     def _in_pieces(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
         """Add up the pieces in a loop, so that one piece's activations are alive at a time."""
         pieces = _split(batch, self.accumulation)
-        count = _summed(self._whole_count(batch))
+        count = _summed(self.detector.match_count(self._targets(batch)))
         penalty, start = self._penalty_gradients(after=())
         start = [
             tf.zeros_like(variable) if gradient is None else gradient
@@ -156,7 +153,7 @@ class TrainingStep:
         def piece(index: Tensor, sums: Any, gradients: Any) -> Any:
             own = tf.nest.map_structure(lambda v: None if v is None else v[index], pieces)
             with tf.GradientTape() as tape:
-                terms = self._terms(own, count)
+                terms = self._terms(own, self._targets(own), count)
                 total = self._scaled(tf.add_n(list(terms.values())))
             more = tape.gradient(total, self._values(), unconnected_gradients="zero")
             gradients = [old + new for old, new in zip(gradients, more, strict=True)]
@@ -171,19 +168,22 @@ class TrainingStep:
         )
         return dict(zip(names, sums, strict=True)) | penalty, list(gradients)
 
-    def _terms(self, batch: Batch, count: Tensor) -> dict[str, Tensor]:
+    def _terms(self, batch: Batch, targets: Any, count: Tensor) -> dict[str, Tensor]:
+        """Give the terms of the loss; the network runs when the targets are there.
+
+        Side by side with it, small tensors of the targets would take the place of freed large ones.
+        """
         detector = self.detector
-        inputs = detector.normalise(batch.images, batch.sizes)
+        with _after(tf.nest.flatten(targets)):
+            images = tf.identity(batch.images)
+        inputs = detector.normalise(images, batch.sizes)
         predictions = detector(inputs, sizes=batch.sizes, truth=batch.truth, training=True)
-        targets = detector.targets(batch.truth, batch.sizes, predictions)
         terms: dict[str, Tensor] = detector.loss_terms(predictions, targets, count)
         return terms
 
-    def _whole_count(self, batch: Batch) -> Tensor:
-        """Count what the loss of the whole part is divided by, before the first piece is run."""
+    def _targets(self, batch: Batch) -> Any:
         anchors = self.detector.anchors(*(int(side) for side in batch.images.shape[1:3]))
-        targets = self.detector.targets_of(anchors, batch.truth)
-        return self.detector.match_count(targets)
+        return self.detector.targets_of(anchors, batch.truth)
 
     def _penalty_gradients(
         self, *, after: Sequence[Tensor | None]
