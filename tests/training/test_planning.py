@@ -11,6 +11,7 @@ import pytest
 from tests.training.small_training import config_text
 
 from holdfast.config.load import load_config
+from holdfast.memory.optimized_graph import optimized_graph
 from holdfast.memory.plan import BatchShape, StepSettings
 from holdfast.memory.prediction import Prediction, predict
 from holdfast.memory.probe import measure
@@ -68,6 +69,24 @@ def test_items_add_up_and_name_blocks(plain: Prediction) -> None:
 def test_gradients_of_the_penalty_are_not_kept_through_the_step(plain: Prediction) -> None:
     # Most is alive when the losses are there and no gradient of a weight is.
     assert plain.items.get("gradients", 0) < 0.1 * plain.items["weights"]
+
+
+def test_the_network_waits_for_the_targets(traced: TracedStep) -> None:
+    nodes = {node.name: node for node in optimized_graph(traced.graph).nodes}
+
+    def all_before(name: str) -> set[str]:
+        found, left = set(), [name]
+        while left:
+            node = nodes[left.pop()]
+            new = {each.node for each in node.inputs}.union(node.waits_for) - found
+            found |= new
+            left.extend(new)
+        return {nodes[each].operation for each in found}
+
+    (first,) = (
+        name for name in nodes if name.endswith("backbone_1/Conv_1/convolution_1/convolution")
+    )
+    assert "LoopCond" in all_before(first)  # boxes are compared with anchors in a loop
 
 
 def test_blocks_computed_again_are_not_kept_and_cost_operations(

@@ -18,6 +18,9 @@ NODE_BYTES = 24_000
 # What is reserved in one piece, over what would be used of an endless one. In less, chunks cannot
 # be split often enough and leave holes; more costs handles.
 ARENA_FACTOR = 1.5
+# The same for a batch in pieces. Between two pieces the place of all activations is free at once,
+# and the allocator takes the smallest place that is large enough: what is left must be larger.
+ARENA_FACTOR_OF_PIECES = 2.1
 # What a training holds besides its steps, measured on SSD MobileNetV2 (73 MiB), FPNLite (85) and
 # EfficientDet-D0 (85): threads of the input, checkpoints being written, the traced evaluation.
 LOOP_BYTES = 80 << 20

@@ -97,7 +97,7 @@ def predict_graph(
     if device == "gpu":
         items[ALLOCATOR] = _rounding([each.bytes for each in alive] + resident.sizes)
     else:
-        host = _host(runs, resident, reserves)
+        host = _host(runs, resident, _arena_factor(traced.accumulation) if reserves else 0.0)
         items[ALLOCATOR] = host.held_bytes - sum(resident.sizes) - first.peak()
         items[RUNTIME] = calibration.graph_bytes(graph)
     return Prediction(
@@ -162,13 +162,20 @@ class _Host(NamedTuple):
     arena_bytes: int  # that were reserved in one piece
 
 
-def _host(runs: Sequence[Sequence[Lifetimes]], resident: _Resident, reserves: bool) -> _Host:
-    """Say what tensors make a process hold, on average over the runs."""
-    if not reserves:
+def _host(runs: Sequence[Sequence[Lifetimes]], resident: _Resident, factor: float) -> _Host:
+    """Say what tensors make a process hold, on average over the runs.
+
+    factor: what is reserved in one piece, over what is used of it.
+    """
+    if not factor:
         return _simulated(runs, resident, 0)
     endless = [_arena(steps, resident, _ENDLESS) for steps in runs]
     used = sum(arena.touched_bytes for arena in endless) // len(endless) - sum(resident.sizes)
-    return _simulated(runs, resident, int(max(0, used) * calibration.ARENA_FACTOR))
+    return _simulated(runs, resident, int(max(0, used) * factor))
+
+
+def _arena_factor(accumulation: int) -> float:
+    return calibration.ARENA_FACTOR if accumulation == 1 else calibration.ARENA_FACTOR_OF_PIECES
 
 
 def _simulated(runs: Sequence[Sequence[Lifetimes]], resident: _Resident, arena_bytes: int) -> _Host:

@@ -1,0 +1,66 @@
+"""Draw what commands show: check.svg, a config with a few mistakes; plan.svg, too little memory."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from typer.testing import CliRunner
+
+from holdfast.cli import terminal
+from holdfast.cli.main import app
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "benchmarks"))
+
+from sample_config import CONFIG  # noqa: E402
+
+
+def main() -> None:
+    """Write the pictures beside this file."""
+    draw("check", mistaken_config)
+    draw("plan", config_for_shapes, "--memory", "1GiB")
+
+
+def draw(command: str, prepare: Callable[[], None], *options: str) -> None:
+    """Run a command in a new folder, on the config made there."""
+    console = Console(record=True, width=100, file=io.StringIO(), highlight=False)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        prepare()
+        terminal.console = lambda: console  # type: ignore[assignment]
+        run(command, "pipeline.config", *options)
+        title = " ".join(("holdfast", command, "pipeline.config", *options))
+        svg = console.export_svg(title=title).replace(folder, ".")
+        os.chdir(HERE)
+    without_fonts = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # loads nothing
+    (HERE / f"{command}.svg").write_text(without_fonts)
+
+
+def run(*arguments: str) -> None:
+    CliRunner().invoke(app, arguments)
+
+
+def mistaken_config() -> None:
+    text = CONFIG.replace("total_steps: 50000", "total_steps: 25000")
+    text = text.replace('"val.record-?????-of-00010"', r'"D:\data\new\val.record"')
+    Path("pipeline.config").write_text(text)
+    Path("label_map.pbtxt").write_text(
+        "".join(f"item {{ id: {i} name: '{n}' }}\n" for i, n in enumerate("abcd", start=1))
+    )
+    for shard in range(10):
+        Path(f"train.record-{shard:05d}-of-00010").write_bytes(b"x")
+
+
+def config_for_shapes() -> None:
+    run("new", "ssd_mobilenet_v2_320", "--data", "100@320", "--format", "synthetic", "--out", ".")
+
+
+if __name__ == "__main__":
+    main()
