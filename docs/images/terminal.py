@@ -44,10 +44,12 @@ def draw(command: str, prepare: Callable[[], None], *options: str) -> None:
 
 
 def run(*arguments: str) -> None:
+    """Run a command of the command line."""
     CliRunner().invoke(app, arguments)
 
 
 def mistaken_config() -> None:
+    """Write a config whose schedule ends early and whose validation data is on another disk."""
     text = CONFIG.replace("total_steps: 50000", "total_steps: 25000")
     text = text.replace('"val.record-?????-of-00010"', r'"D:\data\new\val.record"')
     Path("pipeline.config").write_text(text)
@@ -59,6 +61,7 @@ def mistaken_config() -> None:
 
 
 def config_for_shapes() -> None:
+    """Write the config of a real network for synthetic data."""
     run("new", "ssd_mobilenet_v2_320", "--data", "100@320", "--format", "synthetic", "--out", ".")
 
 

@@ -19,6 +19,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--batch-size", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--learning-rate", type=float, required=True)
     parser.add_argument("--limit", type=int)
     options = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -35,10 +36,8 @@ def train_limited(options: argparse.Namespace) -> None:
     config = holdfast.load_config(
         options.config,
         {
-            # With fresh weights and batch norm, the last bit of a weight is in the third digit of
-            # the gradients: only small steps can be compared.
-            f"{rate}learning_rate_base": 1e-7,
-            f"{rate}warmup_learning_rate": 1e-7,
+            f"{rate}learning_rate_base": options.learning_rate,
+            f"{rate}warmup_learning_rate": options.learning_rate,
             "train_config.batch_size": options.batch_size,
             "train_config.fine_tune_checkpoint": "",
             "train_input_reader.label_map_path": "label_map.pbtxt",
