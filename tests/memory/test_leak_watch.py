@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -127,6 +128,13 @@ def test_plateaus_after_evaluations_raise_no_alarm():
     steps = [0]
     watch = LeakWatch(limit_bytes=8 * GIB, last_step=1000, host_bytes=held)
     assert not watched(watch, lambda step: None, steps=1000)
+
+
+@pytest.mark.parametrize(("freed", "is_told"), [(GIB, False), (2**20, True)])
+def test_what_was_given_back_may_be_used_again(freed, is_told):
+    held = chain([GIB + freed], range(GIB, 2 * GIB, 2**20))
+    watch = LeakWatch(limit_bytes=8 * GIB, last_step=10_000, host_bytes=lambda: next(held))
+    assert bool(watched(watch, lambda step: None, steps=400)) == is_told
 
 
 @pytest.mark.parametrize(("last_step", "is_told"), [(5_000, False), (1_000_000, True)])

@@ -12,6 +12,7 @@ from holdfast.memory.allocation import give_back
 from holdfast.memory.host import resident_bytes
 from holdfast.memory.suspects import (
     OPEN_FILES,
+    UNKNOWN,
     Cause,
     Census,
     Shapes,
@@ -88,6 +89,7 @@ class LeakWatch:
         }
         self._series = {name: _Series() for name in self._gauges}
         self._first_step: int | None = None
+        self._held_before = 0.0  # of host memory, before it was given back for the first time
         self._census: Census | None = None
         self._silent_until = dict.fromkeys(self._gauges, 0)
         self._limit_step: int | None = None
@@ -100,6 +102,7 @@ class LeakWatch:
         if step % EVERY or step - self._first_step < WARM_UP:
             return []
         if not self._series[_HOST].last:  # the first look
+            self._held_before = self._gauges[_HOST][0]() or 0
             give_back()
         for name, (read, _) in self._gauges.items():
             value = read()
@@ -158,7 +161,11 @@ class LeakWatch:
         return census
 
     def _cause(self, name: str, step: int, slope: float) -> Cause | None:
-        """Name what grows; None as long as there is nothing to compare with."""
+        """Name what grows; None as long as there is nothing to compare with.
+
+        None, too, if nothing explains it and the process held as much before: what was given back
+        to the system is being used again.
+        """
         if name == _FILES:
             return Cause(OPEN_FILES, "they are opened and not closed")
         before = self._census
@@ -167,7 +174,9 @@ class LeakWatch:
             return None
         after = self._take_census(step)
         grown = slope * (step - before.step)
-        return find_cause(before, after, grown, self._shapes, self._buffers())
+        cause = find_cause(before, after, grown, self._shapes, self._buffers())
+        is_refilled = name == _HOST and self._series[name].last <= self._held_before
+        return None if cause.name == UNKNOWN and is_refilled else cause
 
 
 class _Series:
