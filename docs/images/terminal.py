@@ -17,6 +17,7 @@ from holdfast.cli import terminal
 from holdfast.cli.main import app
 
 HERE = Path(__file__).resolve().parent
+FOLDER = "shapes"  # in which the config lies
 sys.path.insert(0, str(HERE.parent.parent / "benchmarks"))
 
 from sample_config import CONFIG  # noqa: E402
@@ -25,7 +26,7 @@ from sample_config import CONFIG  # noqa: E402
 def main() -> None:
     """Write the pictures beside this file."""
     draw("check", mistaken_config)
-    draw("plan", config_for_shapes, "--memory", "1GiB")
+    draw("plan", config_for_shapes, "--memory", "1.5GiB")
 
 
 def draw(command: str, prepare: Callable[[], None], *options: str) -> None:
@@ -35,9 +36,9 @@ def draw(command: str, prepare: Callable[[], None], *options: str) -> None:
         os.chdir(folder)
         prepare()
         terminal.console = lambda: console  # type: ignore[assignment]
-        run(command, "pipeline.config", *options)
-        title = " ".join(("holdfast", command, "pipeline.config", *options))
-        svg = console.export_svg(title=title).replace(folder, ".")
+        arguments = (command, f"{FOLDER}/pipeline.config", *options)
+        run(*arguments)
+        svg = console.export_svg(title=" ".join(("holdfast", *arguments)))
         os.chdir(HERE)
     without_fonts = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # loads nothing
     (HERE / f"{command}.svg").write_text(without_fonts)
@@ -52,17 +53,20 @@ def mistaken_config() -> None:
     """Write a config whose schedule ends early and whose validation data is on another disk."""
     text = CONFIG.replace("total_steps: 50000", "total_steps: 25000")
     text = text.replace('"val.record-?????-of-00010"', r'"D:\data\new\val.record"')
-    Path("pipeline.config").write_text(text)
-    Path("label_map.pbtxt").write_text(
+    place = Path(FOLDER)
+    place.mkdir()
+    (place / "pipeline.config").write_text(text)
+    (place / "label_map.pbtxt").write_text(
         "".join(f"item {{ id: {i} name: '{n}' }}\n" for i, n in enumerate("abcd", start=1))
     )
     for shard in range(10):
-        Path(f"train.record-{shard:05d}-of-00010").write_bytes(b"x")
+        (place / f"train.record-{shard:05d}-of-00010").write_bytes(b"x")
 
 
 def config_for_shapes() -> None:
     """Write the config of a real network for synthetic data."""
-    run("new", "ssd_mobilenet_v2_320", "--data", "100@320", "--format", "synthetic", "--out", ".")
+    data = ("--data", "100@320", "--format", "synthetic")
+    run("new", "ssd_mobilenet_v2_320", *data, "--out", FOLDER)
 
 
 if __name__ == "__main__":
