@@ -12,7 +12,6 @@ from holdfast.memory.allocation import give_back
 from holdfast.memory.host import resident_bytes
 from holdfast.memory.suspects import (
     OPEN_FILES,
-    UNKNOWN,
     Cause,
     Census,
     Shapes,
@@ -89,7 +88,7 @@ class LeakWatch:
         }
         self._series = {name: _Series() for name in self._gauges}
         self._first_step: int | None = None
-        self._held_before = 0.0  # of host memory, before it was given back for the first time
+        self._held_before = 0.0  # of host memory, at most, when some was given back
         self._census: Census | None = None
         self._silent_until = dict.fromkeys(self._gauges, 0)
         self._limit_step: int | None = None
@@ -102,8 +101,7 @@ class LeakWatch:
         if step % EVERY or step - self._first_step < WARM_UP:
             return []
         if not self._series[_HOST].last:  # the first look
-            self._held_before = self._gauges[_HOST][0]() or 0
-            give_back()
+            self._give_back()
         for name, (read, _) in self._gauges.items():
             value = read()
             if value is not None:
@@ -153,18 +151,18 @@ class LeakWatch:
     def _count_objects(self, step: int) -> None:
         """Count them, to compare with later; what was counted long ago says little."""
         if self._census is None or step - self._census.step > 2 * SAMPLES * EVERY:
-            self._census = self._take_census(step)
+            self._census = take_census(step, self._traces())
+            self._give_back()  # of the list of all objects, megabytes are left
 
-    def _take_census(self, step: int) -> Census:
-        census = take_census(step, self._traces())
-        give_back()  # of the list of all objects, megabytes are left
-        return census
+    def _give_back(self) -> None:
+        self._held_before = max(self._held_before, self._gauges[_HOST][0]() or 0)
+        give_back()
 
     def _cause(self, name: str, step: int, slope: float) -> Cause | None:
         """Name what grows; None as long as there is nothing to compare with.
 
-        None, too, if nothing explains it and the process held as much before: what was given back
-        to the system is being used again.
+        None, too, if it is only guessed and the process held as much before: what was given back to
+        the system is being used again.
         """
         if name == _FILES:
             return Cause(OPEN_FILES, "they are opened and not closed")
@@ -172,11 +170,11 @@ class LeakWatch:
         if before is None or step - before.step < _COMPARED:
             self._count_objects(step)
             return None
-        after = self._take_census(step)
+        after = take_census(step, self._traces())
         grown = slope * (step - before.step)
         cause = find_cause(before, after, grown, self._shapes, self._buffers())
         is_refilled = name == _HOST and self._series[name].last <= self._held_before
-        return None if cause.name == UNKNOWN and is_refilled else cause
+        return None if is_refilled and cause.is_guessed else cause
 
 
 class _Series:

@@ -22,6 +22,11 @@ class Cause(NamedTuple):
     name: str  # RETRACING, PYTHON, INPUT_BUFFER, OPEN_FILES or UNKNOWN
     detail: str
 
+    @property
+    def is_guessed(self) -> bool:
+        """Whether it is named because nothing else explains the growth."""
+        return self.name in (INPUT_BUFFER, UNKNOWN)
+
 
 RETRACING = "retracing"
 PYTHON = "Python objects"
