@@ -130,6 +130,27 @@ def test_plateaus_after_evaluations_raise_no_alarm():
     assert not watched(watch, lambda step: None, steps=1000)
 
 
+# MiB that a training held at its steps 340, 350, …: an evaluation at step 425, and memory that the
+# watch gave back after steps 410 and 440.
+AROUND_AN_EVALUATION = (
+    *(1245.7, 1246.0, 1246.3, 1246.0, 1246.2, 1245.5, 1245.8, 1246.1, 1234.5, 1296.5, 1298.1),
+    *(1283.0, 1284.0, 1283.6, 1291.5, 1295.0, 1295.1, 1295.6),
+)
+
+
+def test_an_evaluation_raises_no_alarm():
+    now = [0]
+    watch = LeakWatch(
+        limit_bytes=8 * GIB,
+        last_step=1700,
+        buffers=lambda: ["a shuffle buffer"],
+        host_bytes=lambda: int(AROUND_AN_EVALUATION[now[0] // 10 - 2] * 2**20),
+    )
+    for step in range(1, 200):
+        now[0] = step
+        assert not watch.look(step, {})
+
+
 @pytest.mark.parametrize(("freed", "is_told"), [(GIB, False), (2**20, True)])
 def test_what_was_given_back_may_be_used_again(freed, is_told):
     held = chain([GIB + freed], range(GIB, 2 * GIB, 2**20))
