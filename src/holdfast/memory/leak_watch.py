@@ -174,7 +174,10 @@ class LeakWatch:
         grown = slope * (step - before.step)
         cause = find_cause(before, after, grown, self._shapes, self._buffers())
         is_refilled = name == _HOST and self._series[name].last <= self._held_before
-        return None if is_refilled and cause.is_guessed else cause
+        if is_refilled and cause.is_guessed:
+            self._silent_until[name] = step + _COMPARED  # counting takes time
+            return None
+        return cause
 
 
 class _Series:
