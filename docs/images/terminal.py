@@ -45,8 +45,8 @@ def draw(command: str, prepare: Callable[[], None], *options: str) -> None:
 
 
 def run(*arguments: str) -> None:
-    """Run a command of the command line."""
-    CliRunner().invoke(app, arguments)
+    """Run a command of the command line; what goes wrong in it goes wrong here."""
+    CliRunner().invoke(app, arguments, catch_exceptions=False)
 
 
 def mistaken_config() -> None:

@@ -96,7 +96,6 @@ def test_files_left_open_are_named(tmp_path):
 
 COMES_AND_GOES = """
 import numpy as np
-from holdfast.memory.allocation import ENVIRONMENT
 from holdfast.memory.leak_watch import LeakWatch
 watch = LeakWatch(limit_bytes=2**33, last_step=1000)
 chance = np.random.default_rng(0)

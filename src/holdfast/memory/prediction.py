@@ -165,7 +165,7 @@ class _Host(NamedTuple):
 def _host(runs: Sequence[Sequence[Lifetimes]], resident: _Resident, factor: float) -> _Host:
     """Say what tensors make a process hold, on average over the runs.
 
-    factor: what is reserved in one piece, over what is used of it.
+    factor: what is reserved in one piece, over what is used of it; 0 if nothing is.
     """
     if not factor:
         return _simulated(runs, resident, 0)

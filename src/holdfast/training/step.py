@@ -142,6 +142,7 @@ class TrainingStep:
     def _in_pieces(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
         """Add up the pieces in a loop, so that one piece's activations are alive at a time."""
         pieces = _split(batch, self.accumulation)
+        # The targets themselves are made again for each piece: of all images they would be kept.
         count = _summed(self.detector.match_count(self._targets(batch)))
         penalty, start = self._penalty_gradients(after=())
         start = [
