@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint bench bench-memory clean
+.PHONY: demo test test-all lint bench bench-memory bench-accuracy clean
 
 demo: .venv/installed
 	$(BIN)/holdfast demo
@@ -24,12 +24,18 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/input_pipeline.py
 	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python benchmarks/plan_time.py
 
 bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/input_memory.py
 	$(BIN)/python benchmarks/step_memory.py
+	$(BIN)/python benchmarks/whole_training_memory.py
 	$(BIN)/python benchmarks/gpu_memory.py
+
+# Hours: each of 21 trainings takes 5 to 10 minutes.
+bench-accuracy: .venv/installed
+	$(BIN)/python benchmarks/fine_tuning.py
 
 .venv/installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer: make PYTHON=/path/to/python test"; exit 1; }

@@ -19,8 +19,8 @@ from rich.table import Table  # noqa: E402
 
 from holdfast.config.load import load_config  # noqa: E402
 from holdfast.memory.plan import BatchShape, StepSettings  # noqa: E402
-from holdfast.memory.prediction import predict  # noqa: E402
-from holdfast.training.planning import trace_step  # noqa: E402
+from holdfast.memory.predict.prediction import Surroundings, predict  # noqa: E402
+from holdfast.training.fitting.tracing import trace_step  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
@@ -76,7 +76,7 @@ def gigabytes(case: Case, images: int) -> float:
     }
     config = load_config(SHARED / "corpus" / "zoo_configs" / "tf2" / name, overrides)
     settings = StepSettings(micro_batch=images, precision=case.precision)
-    return predict(trace_step(config, settings, SHAPE), device="gpu").peak_bytes / 1e9
+    return predict(trace_step(config, settings, SHAPE), Surroundings(device="gpu")).peak_bytes / 1e9
 
 
 def published() -> Table:

@@ -42,7 +42,7 @@ def print_epochs(folder: Path) -> None:
     shared = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
     bccd = shared / "datasets" / "bccd"
     source = [str(bccd)] if bccd.is_dir() else ["200@640", "--format", "synthetic"]
-    from holdfast.data.record_files import read_records
+    from holdfast.data.records.record_files import read_records
 
     run = [sys.executable, "-m", "holdfast", "convert", *source, str(folder), "--val", "0"]
     subprocess.run(run, check=True, capture_output=True)
@@ -128,10 +128,10 @@ def child(folder: Path, marks: list[int], budget_bytes: int) -> None:
     from holdfast.cli.quiet import load_tensorflow
 
     load_tensorflow()
-    from holdfast.config.decode import decode
-    from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-    from holdfast.data.build import build_training_input, open_reader
-    from holdfast.data.statistics_cache import record_statistics
+    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.config.text.decode import decode
+    from holdfast.data.input.build_input import build_training_input, open_reader
+    from holdfast.data.survey.statistics_cache import record_statistics
 
     text = f"""
     model {{ ssd {{ num_classes: 3

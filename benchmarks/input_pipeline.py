@@ -17,14 +17,14 @@ import tensorflow as tf  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
-from holdfast.config.decode import decode  # noqa: E402
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig  # noqa: E402
-from holdfast.data.build import build_training_input, open_reader  # noqa: E402
-from holdfast.data.convert import convert  # noqa: E402
-from holdfast.data.images import decode_image  # noqa: E402
-from holdfast.data.resize import fixed_shape  # noqa: E402
-from holdfast.data.sources.find import open_source  # noqa: E402
-from holdfast.data.statistics_cache import record_statistics  # noqa: E402
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig  # noqa: E402
+from holdfast.config.text.decode import decode  # noqa: E402
+from holdfast.data.conversion.to_records import convert  # noqa: E402
+from holdfast.data.input.build_input import build_training_input, open_reader  # noqa: E402
+from holdfast.data.input.decode_images import decode_image  # noqa: E402
+from holdfast.data.input.resize import fixed_shape  # noqa: E402
+from holdfast.data.sources.open_source import open_source  # noqa: E402
+from holdfast.data.survey.statistics_cache import record_statistics  # noqa: E402
 
 ROUNDS = 7
 IMAGES = 800

@@ -18,8 +18,8 @@ print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM"
 """
 READ = f"""
 import sys
-from holdfast.config.decode import decode
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 decode(open(sys.argv[1]).read(), TrainEvalPipelineConfig)
 {BARE}
 """

@@ -29,12 +29,12 @@ from holdfast.config.recipes.recipe import find_recipe
 from holdfast.config.recipes.schedule import plan_schedule
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.memory.plan import BatchShape, StepSettings
-from holdfast.memory.probe import measure
+from holdfast.memory.search.measured import measure
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
 ZOO = SHARED / "corpus" / "zoo_configs"
-PROBE = (sys.executable, "-m", "holdfast.training.probe_step")
+PROBE = (sys.executable, "-m", "holdfast.training.fitting.probe_step")
 LARGEST_SHARE = 0.6  # of this machine's memory: larger cells are left out
 TOTAL_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -75,11 +75,13 @@ def predict_cell(cell: Cell, folder: Path) -> Predicted:
 
     load_tensorflow()
     from holdfast.config.load import load_config
-    from holdfast.memory.prediction import predict
-    from holdfast.training.planning import trace_step
+    from holdfast.memory.devices.allocation import has_arena
+    from holdfast.memory.predict.prediction import Surroundings, predict
+    from holdfast.training.fitting.tracing import trace_step
 
     config = load_config(config_of(cell, folder))
-    found = predict(trace_step(config, settings_of(cell), shape_of(cell)))
+    traced = trace_step(config, settings_of(cell), shape_of(cell))
+    found = predict(traced, Surroundings(has_arena=has_arena()))
     return Predicted(found.peak_bytes, found.arena_bytes)
 
 
@@ -90,7 +92,7 @@ def prediction_cost(cell: Cell, folder: Path) -> tuple[float, int]:
     from holdfast.cli.quiet import load_tensorflow
 
     load_tensorflow()
-    from holdfast.memory.host import peak_bytes, resident_bytes
+    from holdfast.memory.devices.host import peak_bytes, resident_bytes
 
     before, start = resident_bytes(), time.perf_counter()
     predict_cell(cell, folder)

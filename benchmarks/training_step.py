@@ -20,9 +20,9 @@ from rich.table import Table  # noqa: E402
 
 from holdfast.config.load import load_config  # noqa: E402
 from holdfast.data.sample import Batch, GroundTruth  # noqa: E402
-from holdfast.models.detectors.build import build_detector  # noqa: E402
-from holdfast.training import build  # noqa: E402
-from holdfast.training.step import TrainingStep  # noqa: E402
+from holdfast.models.detectors.build_detector import build_detector  # noqa: E402
+from holdfast.training import build_training  # noqa: E402
+from holdfast.training.step.training_step import TrainingStep  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parent.parent
 CASES = {  # config -> batch size, largest ratio wanted
@@ -64,15 +64,15 @@ def main() -> None:
 def measure(config, batch_size: int, pairs: int) -> tuple[list[float], list[float]]:
     detector = build_detector(config)
     optimizer = config.train_config.optimizer
-    trained = build.build_trained_variables(detector, config.train_config)
+    trained = build_training.build_trained_variables(detector, config.train_config)
     with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
         step = TrainingStep(
             detector,
-            build.build_optimizer(optimizer, trained.variables),
-            build.build_schedule(optimizer),
+            build_training.build_optimizer(optimizer, trained.variables),
+            build_training.build_schedule(optimizer),
             variables=trained.variables,
-            rules=build.build_gradient_rules(config.train_config),
-            averages=build.build_averages(optimizer, trained.variables),
+            rules=build_training.build_gradient_rules(config.train_config),
+            averages=build_training.build_averages(optimizer, trained.variables),
         )
         batch = random_batch(detector, batch_size)
         full = lambda: step.run(batch, tf.constant(0, tf.int64))  # noqa: E731
@@ -87,10 +87,10 @@ def bare_step(config, batch: Batch) -> Callable[[], object]:
     """Forward, backward and optimizer, with the mean square of the outputs as the loss."""
     detector = build_detector(config)
     optimizer = config.train_config.optimizer
-    trained = build.build_trained_variables(detector, config.train_config)
-    own = build.build_optimizer(optimizer, trained.variables)
+    trained = build_training.build_trained_variables(detector, config.train_config)
+    own = build_training.build_optimizer(optimizer, trained.variables)
     variables = [variable.value for variable in trained.variables]
-    inputs = detector.normalise(batch.images, batch.sizes)
+    inputs = detector.normalize(batch.images, batch.sizes)
 
     @tf.function(autograph=False)
     def run(inputs):

@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.legacy_names import extractor_names
+import holdfast.parts
+from holdfast import registry
+from holdfast.config.facts.extractors import OD_API_EXTRACTORS
 
 PROJECT = Path(__file__).resolve().parent.parent
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+PAGES = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    *sorted((PROJECT / "docs").rglob("*.md")),
+    *sorted((PROJECT / "tests").rglob("*.md")),
+]
 CONFIG = """
 model { ssd { feature_extractor { type: "ssd_mobilenet_v2_keras" } } }
 train_config {
@@ -27,12 +34,12 @@ def write_archive(folder: Path) -> None:
     """Write what an archive of the model zoo unpacks to: a config and a checkpoint, 90 classes."""
     from tests.checkpoints.bundles import write_bundle
 
-    from holdfast.checkpoints.legacy_mapping.detector_names import names_of
+    from holdfast.checkpoints.legacy.detector_names import names_of
     from holdfast.config.load import save_config
     from holdfast.config.recipes.fill import recipe_model
     from holdfast.config.recipes.recipe import find_recipe
-    from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-    from holdfast.models.detectors.build import build_detector
+    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.models.detectors.build_detector import build_detector
 
     model = recipe_model(find_recipe("ssdlite_mobilenet_v2"), num_classes=90)
     values = {
@@ -51,6 +58,15 @@ def blocks() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.fixture
+def parts_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a block registers is gone after it."""
+    for table in registry._TABLES.values():
+        monkeypatch.setattr(table, "_entries", dict(table._entries))
+        monkeypatch.setattr(table, "_makers", dict(table._makers))
+
+
+@pytest.mark.usefixtures("parts_forgotten")
 @pytest.mark.parametrize(
     "block", [code for _, code in blocks()], ids=[name for name, _ in blocks()]
 )
@@ -69,6 +85,23 @@ def test_links_between_pages_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+def test_the_page_on_parts_of_ones_own_shows_every_decorator():
+    page = (PROJECT / "docs" / "extend.md").read_text()
+    shown = set(re.findall(r"^@(\w+)", page, re.MULTILINE))
+    kinds = shown & set(holdfast.parts._HOMES)
+    assert shown == kinds
+    assert len(shown) == 8
+
+
 def test_the_models_page_lists_every_extractor():
     page = (PROJECT / "docs" / "models.md").read_text()
-    assert re.findall(r"^\| `([^`]+)`", page, re.MULTILINE) == list(extractor_names())
+    assert re.findall(r"^\| `([^`]+)`", page, re.MULTILINE) == list(OD_API_EXTRACTORS)
+
+
+@pytest.mark.parametrize("name", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_files_and_rooms_that_a_page_names_exist(name):
+    named = re.findall(r"`([a-z_/]+(?:/|\.py))`", (PROJECT / name).read_text())
+    assert len(named) > 10
+    places = [PROJECT, PROJECT / "src/holdfast", PROJECT / "src/holdfast/losses"]
+    missing = [each for each in named if not any((place / each).exists() for place in places)]
+    assert missing == []

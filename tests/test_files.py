@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.files import write_text
+from holdfast.errors import HoldfastError
+from holdfast.files import broken_url, refuse_remote, write_text
 
 
 def test_the_text_is_written_as_utf8_without_changing_line_ends(tmp_path: Path):
@@ -50,3 +51,16 @@ def test_a_crash_before_the_end_leaves_the_old_file_and_no_other(
         write_text(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("url", ["gs://bucket/runs/one", "s3://bucket", "hdfs://host/a"])
+def test_a_url_is_known_by_what_pathlib_left_of_it(url: str):
+    assert broken_url(Path(url)) == broken_url(url) == url
+    with pytest.raises(HoldfastError, match=f"{url} is remote, and a run has to be on this"):
+        refuse_remote(Path(url), "a run")
+
+
+@pytest.mark.parametrize("path", ["runs/one", "/runs", "C:/runs", "a:b/c", "C://runs", "gs:"])
+def test_a_local_path_is_no_url(path: str):
+    assert broken_url(Path(path)) is None
+    refuse_remote(Path(path), "a run")

@@ -57,7 +57,7 @@ def test_a_mask_tints_its_pixels_only():
     assert tuple(picture[35, 100]) == (100, 100, 100)
 
 
-def test_keypoints_are_dots_and_unlabelled_ones_are_not_drawn():
+def test_keypoints_are_dots_and_unlabeled_ones_are_not_drawn():
     points = np.float32([[[0.5, 0.5], [np.nan, np.nan]]])
     picture = drawn(ground((100, 100, 100)), keypoints=points)
     assert tuple(picture[50, 100]) == RED
@@ -77,7 +77,7 @@ def test_no_object_leaves_the_image_as_it_is():
     assert (picture == 5).all()
 
 
-def test_labels_keep_their_colours_and_differ_from_each_other():
+def test_labels_keep_their_colors_and_differ_from_each_other():
     names = [str(number) for number in range(90)]
     colors = label_colors(names)
     assert label_colors([*names, "0"]) == colors
@@ -104,7 +104,7 @@ def test_images_of_any_shape_fit_in_their_cell():
     assert sheet.shape[0] < 2200
 
 
-def test_the_legend_names_every_colour_however_many():
+def test_the_legend_names_every_color_however_many():
     names = [f"a class with a long name {number}" for number in range(40)]
     sheet = contact_sheet([Cell(ground((0, 0, 0)))], columns=1, legend=label_colors(names))
     for color in label_colors(names).values():

@@ -8,9 +8,10 @@ if TYPE_CHECKING:
     from holdfast.config.load import load_config, save_config
     from holdfast.data.sample import GroundTruth
     from holdfast.errors import ConfigError, HoldfastError
-    from holdfast.models.detectors.build import build_detector
+    from holdfast.models.detectors.build_detector import build_detector
+    from holdfast.registry import load_parts
     from holdfast.training.api import evaluate, plan, train
-    from holdfast.training.settings import TrainingSettings
+    from holdfast.training.training_settings import TrainingSettings
 
 __all__ = [
     "ConfigError",
@@ -21,6 +22,7 @@ __all__ = [
     "evaluate",
     "load_checkpoint",
     "load_config",
+    "load_parts",
     "plan",
     "save_config",
     "train",
@@ -31,11 +33,12 @@ _HOMES = {
     "ConfigError": "holdfast.errors",
     "GroundTruth": "holdfast.data.sample",
     "HoldfastError": "holdfast.errors",
-    "TrainingSettings": "holdfast.training.settings",
-    "build_detector": "holdfast.models.detectors.build",
+    "TrainingSettings": "holdfast.training.training_settings",
+    "build_detector": "holdfast.models.detectors.build_detector",
     "evaluate": "holdfast.training.api",
     "load_checkpoint": "holdfast.checkpoints.transfer",
     "load_config": "holdfast.config.load",
+    "load_parts": "holdfast.registry",
     "plan": "holdfast.training.api",
     "save_config": "holdfast.config.load",
     "train": "holdfast.training.api",

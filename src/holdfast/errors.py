@@ -22,6 +22,7 @@ class Problem:
     path: str = ""  # the field, e.g. eval_input_reader[0].label_map_path
     line: int | None = None
     column: int | None = None
+    remedy: tuple[tuple[str, str], ...] = ()  # fields and values, as --set takes them, that end it
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
@@ -41,12 +42,12 @@ class HoldfastError(Exception):
 class ConfigError(HoldfastError):
     """A config or label map that cannot be read; `problems` lists every mistake."""
 
-    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, source: str, problems: Iterable[Problem], *, fix: str = "") -> None:
         self.source = source
         self.problems = in_file_order(problems)
         count = len(self.problems)
         lines = [f"{source}: {count} problem{'s' if count != 1 else ''}"]
-        super().__init__("\n  ".join(lines + [str(problem) for problem in self.problems]))
+        super().__init__("\n  ".join(lines + [str(each) for each in self.problems]), fix=fix)
 
 
 def errors_of(problems: Iterable[Problem]) -> tuple[Problem, ...]:

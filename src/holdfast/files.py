@@ -1,9 +1,12 @@
-"""Write files so that a reader sees the old content or the new, never half."""
+"""Files of this machine: written so that a reader sees the old content or the new, never half."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+
+from holdfast.errors import HoldfastError
 
 
 def write_text(path: Path, text: str) -> None:
@@ -18,3 +21,22 @@ def write_text(path: Path, text: str) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def broken_url(path: str | Path) -> str | None:
+    """Give the URL that a path was before pathlib took one of its slashes; None if it was none.
+
+    >>> broken_url(Path("gs://bucket/run"))
+    'gs://bucket/run'
+    """
+    match = re.fullmatch(r"([a-zA-Z][a-zA-Z0-9+.-]+):/+(.*)", str(path))
+    return f"{match[1]}://{match[2]}" if match else None
+
+
+def refuse_remote(path: str | Path, what: str) -> None:
+    """Raise if a path that is to be written to was a URL: it would become a local folder."""
+    if url := broken_url(path):
+        raise HoldfastError(
+            f"{url} is remote, and {what} has to be on this machine.",
+            fix="Name a local folder, and copy it afterwards.",
+        )

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
+
+from holdfast.lettering import FONT_SIZE, LINE_HEIGHT, Color, text_width, write
 
 Pixels = NDArray[np.uint8]  # (H, W, 3)
-Color = tuple[int, int, int]
 
-# Colours that people tell apart on any background, the most different ones first.
+# Colors that people tell apart on any background, the most different ones first.
 _PALETTE: tuple[Color, ...] = (
     *((230, 25, 75), (60, 180, 75), (255, 225, 25), (67, 99, 216), (245, 130, 49)),
     *((145, 30, 180), (66, 212, 244), (240, 50, 230), (191, 239, 69), (250, 190, 212)),
@@ -23,7 +24,6 @@ _PALETTE: tuple[Color, ...] = (
 _GOLDEN_RATIO = 0.618034
 _PAPER: Color = (24, 26, 30)
 _INK: Color = (232, 234, 237)
-_FONT_SIZE = 13
 _MASK_STRENGTH = 0.35
 # With more boxes than this, only those that have room for it carry their label.
 _LABEL_ALL = 8
@@ -33,10 +33,10 @@ _GAP = 10
 class Objects(NamedTuple):
     """What to draw on an image; N objects, K keypoints each."""
 
-    boxes: NDArray[np.float32]  # (N, 4) y_min, x_min, y_max, x_max, normalised to the image
-    labels: Sequence[str]  # N: the text, which also decides the colour
+    boxes: NDArray[np.float32]  # (N, 4) y_min, x_min, y_max, x_max, normalized to the image
+    labels: Sequence[str]  # N: the text, which also decides the color
     masks: NDArray[np.uint8] | None = None  # (N, H, W) 0 or 1
-    keypoints: NDArray[np.float32] | None = None  # (N, K, 2) y, x normalised; NaN = none
+    keypoints: NDArray[np.float32] | None = None  # (N, K, 2) y, x normalized; NaN = none
 
 
 class Cell(NamedTuple):
@@ -48,7 +48,7 @@ class Cell(NamedTuple):
 
 
 def label_colors(labels: Iterable[str]) -> dict[str, Color]:
-    """Give each label a colour of its own; the same labels in the same order get the same.
+    """Give each label a color of its own; the same labels in the same order get the same.
 
     >>> label_colors(["cat", "dog"])
     {'cat': (230, 25, 75), 'dog': (60, 180, 75)}
@@ -71,7 +71,7 @@ def draw_objects(image: Pixels, objects: Objects, colors: Mapping[str, Color]) -
         for points, label in zip(objects.keypoints, objects.labels, strict=True):
             _draw_keypoints(pen, points, picture.size, colors[label])
     for frame, label in zip(frames, objects.labels, strict=True):
-        if len(frames) <= _LABEL_ALL or pen.textlength(label, _font()) < frame[2] - frame[0]:
+        if len(frames) <= _LABEL_ALL or text_width(label) < frame[2] - frame[0]:
             _draw_label(pen, frame, label, colors[label], picture.size)
     return np.asarray(picture)
 
@@ -83,7 +83,7 @@ def contact_sheet(
     cell_width: int = 360,
     legend: Mapping[str, Color] | None = None,
 ) -> Pixels:
-    """Tile pictures in rows, each with its caption, and name the colours below.
+    """Tile pictures in rows, each with its caption, and name the colors below.
 
     Images are scaled to the width of a cell before anything is drawn on them, so that lines and
     text stay readable. Without cells the sheet is one empty row.
@@ -96,9 +96,9 @@ def contact_sheet(
     captions = [cell.caption for cell in cells]
     width = _GAP + min(columns, max(len(cells), 1)) * (cell_width + _GAP)
     width = max(width, cell_width + 2 * _GAP)
-    heights = [max(len(picture) for picture in row) + _line_height() + _GAP for row in rows]
+    heights = [max(len(picture) for picture in row) + LINE_HEIGHT + _GAP for row in rows]
     legend_rows = _legend_rows(legend or {}, width)
-    height = _GAP + sum(heights) + len(legend_rows) * (_line_height() + 4) + _GAP
+    height = _GAP + sum(heights) + len(legend_rows) * (LINE_HEIGHT + 4) + _GAP
     sheet = Image.new("RGB", (width, height), _PAPER)
     top = _GAP
     for number, row in enumerate(rows):
@@ -127,16 +127,8 @@ def _color(index: int) -> Color:
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
-def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(_FONT_SIZE)
-
-
-def _line_height() -> int:
-    return _FONT_SIZE + 6
-
-
 def _shade(image: Pixels, mask: NDArray[np.uint8], color: Color) -> None:
-    """Mix the colour into the pixels of a mask, in place."""
+    """Mix the color into the pixels of a mask, in place."""
     inside = mask.astype(bool)
     mixed = image[inside] * (1 - _MASK_STRENGTH) + np.array(color) * _MASK_STRENGTH
     image[inside] = mixed.astype(np.uint8)
@@ -155,7 +147,7 @@ def _frame(box: NDArray[np.float32], size: tuple[int, int]) -> tuple[int, int, i
 
 
 def _draw_box(pen: ImageDraw.ImageDraw, frame: tuple[int, int, int, int], color: Color) -> None:
-    """Draw a coloured line between two dark ones: visible on bright, dark and coloured ground."""
+    """Draw a colored line between two dark ones: visible on bright, dark and colored ground."""
     left, top, right, bottom = frame
     right, bottom = max(left, right), max(top, bottom)
     for grow, shade in ((2, (0, 0, 0)), (-1, (0, 0, 0)), (1, color), (0, color)):
@@ -183,11 +175,11 @@ def _draw_label(
     size: tuple[int, int],
 ) -> None:
     """Write on a plate above the box, or inside where there is no room above."""
-    width, height = int(pen.textlength(label, _font())) + 6, _line_height()
+    width, height = text_width(label) + 6, LINE_HEIGHT
     left = max(0, min(frame[0] - 1, size[0] - width))
     top = frame[1] - height if frame[1] >= height else frame[1]
     pen.rectangle((left, top, left + width, top + height), fill=color, outline=(0, 0, 0))
-    pen.text((left + 3, top + 1), label, fill=_contrast(color), font=_font())
+    write(pen, (left + 3, top + 1), label, _contrast(color))
 
 
 def _contrast(color: Color) -> Color:
@@ -222,26 +214,24 @@ def _paste(
     left, top = corner
     sheet.paste(Image.fromarray(picture), (left + (width - picture.shape[1]) // 2, top))
     pen = ImageDraw.Draw(sheet)
-    text = _shortened(pen, caption, width)
-    pen.text((left, top + len(picture) + 3), text, fill=_INK, font=_font())
+    write(pen, (left, top + len(picture) + 3), _shortened(caption, width), _INK)
 
 
-def _shortened(pen: ImageDraw.ImageDraw, text: str, width: int) -> str:
+def _shortened(text: str, width: int) -> str:
     """Cut the start off a text that is too long: file names differ at their end."""
-    if pen.textlength(text, _font()) <= width:
+    if text_width(text) <= width:
         return text
-    while text and pen.textlength("..." + text, _font()) > width:
+    while text and text_width("..." + text) > width:
         text = text[1:]
     return "..." + text
 
 
 def _legend_rows(legend: Mapping[str, Color], width: int) -> list[list[tuple[str, Color, int]]]:
-    """Lay the names of the colours out in rows: name, colour and the left edge of each."""
-    pen = ImageDraw.Draw(Image.new("RGB", (1, 1)))
+    """Lay the names of the colors out in rows: name, color and the left edge of each."""
     rows: list[list[tuple[str, Color, int]]] = []
     left = width
     for label, color in legend.items():
-        needed = _line_height() + int(pen.textlength(label, _font())) + 16
+        needed = LINE_HEIGHT + text_width(label) + 16
         if left + needed > width - _GAP:
             rows.append([])
             left = _GAP
@@ -254,9 +244,9 @@ def _draw_legend(
     sheet: Image.Image, rows: Sequence[Sequence[tuple[str, Color, int]]], top: int
 ) -> None:
     pen = ImageDraw.Draw(sheet)
-    side = _FONT_SIZE
+    side = FONT_SIZE
     for row in rows:
         for label, color, left in row:
             pen.rectangle((left, top + 2, left + side, top + 2 + side), fill=color, outline=_INK)
-            pen.text((left + side + 5, top), label, fill=_INK, font=_font())
-        top += _line_height() + 4
+            write(pen, (left + side + 5, top), label, _INK)
+        top += LINE_HEIGHT + 4

@@ -1,4 +1,4 @@
-"""Bytes and seconds as text."""
+"""Bytes, seconds and counts as text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parse_bytes(text: str) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b)?\s*", text.lower())
     if found is None:
         raise HoldfastError(
-            f"{text!r} is no amount of memory.", fix="Write it like 8GiB, 500MiB or 12GB."
+            f"{text!r} is not an amount of memory.", fix="Write it like 8GiB, 500MiB or 12GB."
         )
     number, prefix, is_binary = found.groups()
     power = " kmgt".index(prefix or " ")
@@ -52,3 +52,12 @@ def seconds_text(seconds: float) -> str:
         if count or parts:
             parts.append(f"{count} {name}" if count else "")
     return " ".join(part for part in parts[:2] if part)
+
+
+def count_text(number: int, noun: str, plural: str = "") -> str:
+    """Say how many there are; the plural is the noun with an s unless another is given.
+
+    >>> count_text(1, "image"), count_text(0, "image"), count_text(2, "box", "boxes")
+    ('1 image', '0 images', '2 boxes')
+    """
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"

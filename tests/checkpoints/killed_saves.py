@@ -17,9 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.checkpoints import store
-from holdfast.checkpoints.saved import Checkpoint, best_of, checkpoints_in, restore, restore_latest
-from holdfast.checkpoints.store import CheckpointStore
+from holdfast.checkpoints.own import store
+from holdfast.checkpoints.own.saved_checkpoints import (
+    Checkpoint,
+    best_of,
+    checkpoints_in,
+    restore,
+    restore_latest,
+)
+from holdfast.checkpoints.own.store import CheckpointStore
 
 from ..runs.crashes import at_each_operation
 

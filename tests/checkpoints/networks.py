@@ -17,15 +17,15 @@ from holdfast.models.backbones import (
     mobilenet_v3,
     resnet_v1,
 )
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.backbones.backbone_spec import BACKBONES
 from holdfast.models.features import Feature
 from holdfast.models.heads.convolutional import ConvolutionalHead
 from holdfast.models.heads.weight_shared import WeightSharedHead
-from holdfast.models.legacy_names import LegacyNames
+from holdfast.models.layers.convolution import LayerSettings
 from holdfast.models.necks.bifpn import BiFpn
 from holdfast.models.necks.fpn import Fpn
 from holdfast.models.necks.ssd_layers import SsdLayers
+from holdfast.models.part_names import LegacyNames
 
 REGISTERED = (efficientnet, inception_v2, mobilenet_v1, mobilenet_v2, mobilenet_v3, resnet_v1)
 COCO_SLOTS = 91  # 90 classes and background
@@ -41,6 +41,9 @@ class Parts:
     neck: Any
     head: Any
     legacy: LegacyNames
+
+    def parts(self) -> dict[str, Any]:
+        return {"backbone": self.backbone, "neck": self.neck, "head": self.head}
 
 
 @cache
@@ -156,7 +159,7 @@ def assembled(
 
 @cache
 def _backbone(name: str, endpoints: tuple[str, ...]) -> Any:
-    built = BACKBONES[name](endpoints, settings=SETTINGS)
+    built = BACKBONES[name].factory(endpoints, settings=SETTINGS)
     built(keras.Input((128, 128, 3)))
     return built
 

@@ -7,11 +7,14 @@ from holdfast.checkpoints.keras_weights import load_keras_weights
 from holdfast.checkpoints.transfer import load_checkpoint
 from holdfast.errors import HoldfastError
 from holdfast.models.backbones.mobilenet_v2 import mobilenet_v2
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.backbones.normalization import MINUS_MEAN
+from holdfast.models.backbones.resnet_v1 import resnet_v1
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.convolution import LayerSettings
 
 from .networks import network
 
+IMAGENET_RESNET = "weights/imagenet_resnet50/resnet50_no_top_float16.weights.h5"
 IMAGENET = "weights/imagenet_mobilenet_v2/mobilenet_v2_1.0_224_no_top.weights.h5"
 SETTINGS = LayerSettings(batch_norm=BatchNormSettings(epsilon=1e-3))
 # Keras saves variables in a way that NumPy 2 will refuse one day.
@@ -100,6 +103,29 @@ def _old_name(layer, name):
     return f"depthwise_{name}" if is_depthwise and name == "kernel" else name
 
 
+def test_a_resnet_of_keras_gives_the_same_features_of_rgb_images(shared):
+    """Keras trained it on BGR; with 62 pixels its pooling, too, is the same."""
+    settings = LayerSettings(activation="relu", batch_norm=BatchNormSettings(epsilon=1.001e-5))
+    backbone = resnet_v1(["block2", "block4"], depth=50, settings=settings)
+    backbone(keras.Input((62, 62, 3)))
+    application = keras.applications.ResNet50(
+        input_shape=(62, 62, 3), include_top=False, weights=str(shared / IMAGENET_RESNET)
+    )
+    report = load_keras_weights(backbone, shared / IMAGENET_RESNET)
+    assert not report.missing
+    assert "reversed" in str(report)
+    pixels = np.random.default_rng(0).uniform(0, 255, (1, 62, 62, 3)).astype(np.float32)
+    outputs = [
+        application.get_layer(f"conv{block}_out").output for block in ("3_block4", "5_block3")
+    ]
+    expected = keras.Model(application.input, outputs)(
+        keras.applications.resnet.preprocess_input(pixels.copy())
+    )
+    found = backbone(pixels + np.array(MINUS_MEAN.offset, np.float32))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5 * np.max(other))
+
+
 def test_the_top_of_a_classifier_is_unused(tmp_path, backbone):
     classifier = keras.applications.MobileNetV2(input_shape=(96, 96, 3), weights=None, classes=3)
     classifier.save_weights(tmp_path / "v2.weights.h5")
@@ -157,3 +183,9 @@ def test_a_file_without_weights_is_an_error(backbone, tmp_path):
         pass
     with pytest.raises(HoldfastError, match="holds no weights"):
         load_keras_weights(backbone, tmp_path / "empty.weights.h5")
+
+
+def test_remote_weights_are_refused_with_what_to_do(backbone):
+    with pytest.raises(HoldfastError, match=r"gs://b/x.weights.h5 is remote") as error:
+        load_keras_weights(backbone, "gs://b/x.weights.h5")
+    assert "Copy the file here" in error.value.fix

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from holdfast.checkpoints.legacy_sorting import VALUE_SUFFIX
+from holdfast.checkpoints.legacy.legacy_sorting import VALUE_SUFFIX
 from holdfast.checkpoints.transfer import load_checkpoint
 from holdfast.errors import HoldfastError
 
@@ -220,7 +220,7 @@ def test_a_checkpoint_of_another_width_names_both_shapes(detector, tmp_path):
 
 
 def test_a_name_based_checkpoint_of_a_network_that_tf1_lacked_is_an_error(shared):
-    with pytest.raises(HoldfastError, match="only in TF2"):
+    with pytest.raises(HoldfastError, match="was never in TF1"):
         load_checkpoint(network("efficientdet_d0"), shared / "weights/ssdlite_mobilenet_v2_coco")
 
 

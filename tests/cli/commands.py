@@ -57,7 +57,7 @@ class Trained(NamedTuple):
 def holdfast(*arguments: object) -> Finished:
     """Run the command as `main` does, with its exit code; nobody ever sees a traceback."""
     out, err = io.StringIO(), io.StringIO()
-    environment = mock.patch.dict("os.environ", MALLOC_MMAP_THRESHOLD_="65536")  # no new process
+    environment = mock.patch.dict("os.environ", HOLDFAST_SUPERVISOR="")  # no new process
     command = mock.patch.object(sys, "argv", ["holdfast", *map(str, arguments)])
     code: object = None
     with environment, command, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

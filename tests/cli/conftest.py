@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.data.convert import convert
-from holdfast.data.sources.find import open_source
+from holdfast.data.conversion.to_records import convert
+from holdfast.data.sources.open_source import open_source
 
 from .commands import CONFIG, Trained, holdfast
 

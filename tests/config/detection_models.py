@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.config.decode import decode
-from holdfast.config.input_sizes import InputShape
+from holdfast.config.facts.input_sizes import InputShape
 from holdfast.config.schema.model import DetectionModel
+from holdfast.config.text.decode import decode
 
 SSD_ANCHORS = (
     "anchor_generator { ssd_anchor_generator { num_layers: %d aspect_ratios: [1, 2, 0.5] } }"

@@ -16,9 +16,9 @@ from google.protobuf import (
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
 from holdfast.config.schema.fields import FieldSpec, Kind, field_specs
-from holdfast.config.schema.label_map import StringIntLabelMap
+from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.schema.message import Message
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 
 _TYPES = {
     Kind.BOOL: FieldDescriptorProto.TYPE_BOOL,

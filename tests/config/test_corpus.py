@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.decode import decode
-from holdfast.config.encode import encode, to_json
 from holdfast.config.load import read_message
-from holdfast.config.schema.label_map import StringIntLabelMap
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.label_map_items import StringIntLabelMap
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
+from holdfast.config.text.encode import encode, to_json
 
 KINDS = [
     ("zoo_configs/tf1", TrainEvalPipelineConfig, 65),

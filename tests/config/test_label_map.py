@@ -11,10 +11,11 @@ from holdfast.config.label_map import (
     ids_by_text,
     largest_id,
     load_label_map,
+    parse_label_map,
     read_label_map,
     save_label_map,
 )
-from holdfast.config.schema.label_map import (
+from holdfast.config.schema.label_map_items import (
     KeypointMap,
     LVISFrequency,
     StringIntLabelMap,
@@ -142,8 +143,8 @@ def test_every_label_map_of_the_corpus_is_judged_as_the_od_api_does(corpus: Path
 
 def test_id_0_is_refused(path: Path):
     text = 'item { id: 1 name: "cat" }\nitem {\n  id: 0\n  name: "dog"\n}'
-    assert judged(path, text) == [("error", 3, "id 0 is kept for the background")]
-    with pytest.raises(ConfigError, match=r"line 3: item\[1\]\.id: id 0 is kept"):
+    assert judged(path, text) == [("error", 3, "id 0 is reserved for the background")]
+    with pytest.raises(ConfigError, match=r"line 3: item\[1\]\.id: id 0 is reserved"):
         load_label_map(path)
 
 
@@ -193,7 +194,7 @@ def test_gaps_are_a_warning_that_names_the_num_classes_needed(path: Path):
     text = 'item { id: 2 name: "a" } item { id: 5 name: "b" }'
     problem = only_problem(path, text)
     assert problem.severity == "warning"
-    assert problem.message == "3 of the ids 1 to 5 are free: num_classes must be 5"
+    assert problem.message == "3 of the ids 1 to 5 are unused: num_classes must be 5"
     assert largest_id(loaded(path, text)) == 5
 
 
@@ -276,3 +277,10 @@ def test_an_empty_label_map_has_no_classes():
     assert classes(StringIntLabelMap()) == ()
     assert largest_id(StringIntLabelMap()) == 0
     assert ids_by_text(StringIntLabelMap()) == {}
+
+
+def test_the_content_of_a_file_is_judged_like_the_file():
+    assert parse_label_map(b'item { id: 1 name: "cat" }', "gs://b/a.pbtxt").item[0].name == "cat"
+    for content in (b"item { id: 1", b"\xff\xfe", b"item { id: -1 }"):
+        with pytest.raises(ConfigError, match=r"gs://b/a.pbtxt"):
+            parse_label_map(content, "gs://b/a.pbtxt")

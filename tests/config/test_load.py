@@ -15,8 +15,8 @@ from holdfast.config.load import (
     read_text,
     save_config,
 )
-from holdfast.config.schema.label_map import StringIntLabelMap
-from holdfast.config.tokens import Position
+from holdfast.config.schema.label_map_items import StringIntLabelMap
+from holdfast.config.text.tokens import Position
 from holdfast.errors import ConfigError, Problem
 
 from .texts import CONFIG, LABEL_MAP, config, edited, line_of
@@ -125,10 +125,11 @@ def test_a_missing_file_like_no_other_is_just_missing(tmp_path: Path, name: str)
 
 def test_a_folder_is_answered_with_the_config_in_it(tmp_path: Path):
     (problem,) = mistakes(tmp_path)
-    assert (problem.message, problem.fix) == ("it is a folder", "name a file, not a folder")
+    assert problem.message == "it is a folder"
+    assert problem.fix == f"give a file; `holdfast inspect {tmp_path}` looks at data"
     path = written(tmp_path)
     (problem,) = mistakes(tmp_path)
-    assert problem.fix == f"name the file: {path}"
+    assert problem.fix == f"give the file: {path}"
 
 
 def test_a_name_that_the_system_refuses_is_reported(tmp_path: Path):
@@ -208,3 +209,9 @@ def test_a_problem_gets_the_place_of_its_field_or_of_the_block_around_it(
         "y",
         "warning",
     )
+
+
+def test_a_remote_config_is_said_to_be_remote():
+    for path in ("gs://bucket/pipeline.config", Path("gs://bucket/pipeline.config")):
+        with pytest.raises(ConfigError, match=r"gs://bucket/pipeline.config is remote"):
+            load_config(path)

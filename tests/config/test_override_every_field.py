@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.config.decode import decode
-from holdfast.config.encode import encode
-from holdfast.config.overrides import apply_overrides
 from holdfast.config.schema.fields import FieldSpec, Kind, field_specs
-from holdfast.config.schema.label_map import StringIntLabelMap
+from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.schema.message import Message
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
+from holdfast.config.text.encode import encode
+from holdfast.config.text.overrides import apply_overrides
 
 from .protobuf_oracle import all_messages, oracle_json
 from .texts import config

@@ -186,10 +186,34 @@ def test_a_checkpoint_is_looked_up_from_the_working_directory_first(here: Path, 
 
 def test_a_folder_with_checkpoints_is_one(here: Path, there: Path):
     touch(here / "start" / "ckpt-2.index", here / "start" / "ckpt-1.index", here / "start" / "x")
-    assert find_checkpoint("start", there).files == (
-        Path("start/ckpt-1.index"),
-        Path("start/ckpt-2.index"),
-    )
+    assert find_checkpoint("start", there).files == (Path("start/ckpt-2.index"),)
+
+
+def test_of_a_folder_the_highest_number_counts_and_not_the_order_of_names(here: Path, there: Path):
+    touch(*(there / "start" / f"ckpt-{number}.index" for number in (1, 2, 10)))
+    found = find_checkpoint("start/", there)
+    assert found == Found((there / "start/ckpt-10.index",), Base.CONFIG_FOLDER)
+
+
+def test_the_checkpoint_file_of_a_folder_decides_which_one_is_meant(here: Path, there: Path):
+    touch(*(here / "start" / f"ckpt-{number}.index" for number in (1, 2, 10)))
+    (here / "start" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
+    assert find_checkpoint("start", there).files == (Path("start/ckpt-2.index"),)
+
+
+def test_of_checkpoints_with_different_names_all_are_given(here: Path, there: Path):
+    touch(here / "start" / "ckpt-1.index", here / "start" / "model.ckpt-5.index")
+    found = find_checkpoint("start", there)
+    assert found.files == (Path("start/ckpt-1.index"), Path("start/model.ckpt-5.index"))
+
+
+def test_a_run_means_its_latest_checkpoint(here: Path, there: Path):
+    for step in (500, 1500):
+        touch(here / "runs/one/checkpoints" / f"step-{step:08d}" / "tensors.index")
+    (here / "runs/one/checkpoints/step-00002000").mkdir()  # without a checkpoint
+    latest = Path("runs/one/checkpoints/step-00001500/tensors.index")
+    for text in ("runs/one", "runs/one/checkpoints"):
+        assert find_checkpoint(text, there).files == (latest,)
 
 
 def test_a_folder_without_checkpoints_is_none(here: Path, there: Path):

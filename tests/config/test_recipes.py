@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.checkpoints.legacy_reader import open_checkpoint
-from holdfast.checkpoints.matching import match
-from holdfast.checkpoints.own_names import named_variables
-from holdfast.cli.new_checkpoint import predicted_scores
-from holdfast.config.check import check_config
-from holdfast.config.encode import to_json
+from holdfast.checkpoints.legacy.legacy_reader import open_checkpoint
+from holdfast.checkpoints.own.own_names import own_names
+from holdfast.checkpoints.variable_matching import match
+from holdfast.config.check_config import check_config
 from holdfast.config.load import load_config
+from holdfast.config.recipes.anchor_choices import anchor_choices
 from holdfast.config.recipes.box_sides import (
     SMALLEST_SIDE,
     MedianSizes,
@@ -23,20 +22,30 @@ from holdfast.config.recipes.box_sides import (
     box_at_input,
     judge_box_sides,
 )
-from holdfast.config.recipes.fill import Filling, Start, fill, recipe_model
+from holdfast.config.recipes.fill import Filling, FittedAnchors, Start, fill, recipe_model
 from holdfast.config.recipes.recipe import RECIPES, Recipe, find_recipe
-from holdfast.config.recipes.schedule import FEWEST_STEPS, MOST_STEPS, plan_schedule
+from holdfast.config.recipes.schedule import (
+    FEWEST_FINE_TUNING_STEPS,
+    FEWEST_STEPS,
+    MOST_STEPS,
+    WantedPace,
+    plan_schedule,
+)
+from holdfast.config.schema.hyperparams import Activation
 from holdfast.config.schema.input_reader import InputReader, TFRecordInputReader
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import CheckpointVersion
+from holdfast.config.text.encode import to_json
 from holdfast.errors import HoldfastError
-from holdfast.models.detectors.build import build_detector
+from holdfast.models.detectors.build_detector import build_detector
+from holdfast.projects.start_weights import predicted_scores
 
 from .protobuf_oracle import oracle_json
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 ZOO = {
     "ssd_mobilenet_v2_320": "tf2/ssd_mobilenet_v2_320x320_coco17_tpu-8",
+    "ssd_mobilenet_v2": "tf1/ssd_mobilenet_v2_coco",
     "ssdlite_mobilenet_v2": "tf1/ssdlite_mobilenet_v2_coco",
     "fpnlite_320": "tf2/ssd_mobilenet_v2_fpnlite_320x320_coco17_tpu-8",
     "fpnlite_640": "tf2/ssd_mobilenet_v2_fpnlite_640x640_coco17_tpu-8",
@@ -46,13 +55,30 @@ ZOO = {
     "efficientdet_d2": "tf2/ssd_efficientdet_d2_768x768_coco17_tpu-8",
 }
 # What a recipe changes on purpose: nothing that a variable's name or shape depends on.
+EXTRACTOR = "model.ssd.feature_extractor.conv_hyperparams.batch_norm.decay"
+PREDICTOR = "model.ssd.box_predictor.{}_box_predictor.conv_hyperparams.batch_norm.decay"
+SHORTER = {EXTRACTOR: 0.97, PREDICTOR.format("weight_shared_convolutional"): 0.97}
+OF_TF1 = {
+    "model.ssd.feature_extractor.override_base_feature_extractor_hyperparams": True,
+    EXTRACTOR: 0.97,
+    PREDICTOR.format("convolutional"): 0.97,
+    "model.ssd.box_predictor.convolutional_box_predictor.class_prediction_bias_init": -4.6,
+    "model.ssd.matcher.argmax_matcher.unmatched_threshold": 0.4,
+    "model.ssd.encode_background_as_zeros": True,
+    "model.ssd.normalize_loc_loss_by_codesize": True,
+    "model.ssd.loss": "{ classification_loss { weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 } } "
+    "localization_loss { weighted_smooth_l1 { } } "
+    "classification_weight: 1.0 localization_weight: 1.0 }",
+}
 CHANGED = {
-    "ssdlite_mobilenet_v2": {
-        "model.ssd.feature_extractor.conv_hyperparams.batch_norm.decay": 0.997,
-        "model.ssd.box_predictor.convolutional_box_predictor.conv_hyperparams.batch_norm.decay": (
-            0.997
-        ),
-    }
+    "ssd_mobilenet_v2_320": {},
+    # The zoo's config is of another network than its checkpoint, see the checkpoint's own config.
+    "ssd_mobilenet_v2": OF_TF1
+    | {
+        "model.ssd.feature_extractor.use_depthwise": True,
+        "model.ssd.box_predictor.convolutional_box_predictor.kernel_size": 3,
+    },
+    "ssdlite_mobilenet_v2": OF_TF1,
 }
 every_recipe = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 
@@ -67,7 +93,7 @@ def filling(recipe: Recipe, num_images: int = 1000, **changes: object) -> Fillin
         "num_classes": 2,
         "num_images": num_images,
         "most_boxes": 7,
-        "schedule": plan_schedule(recipe, num_images),
+        "schedule": plan_schedule(recipe, num_images, fine_tunes="start" in changes),
         "train_reader": reader("train.record"),
         "eval_reader": reader("val.record", shuffle=False, num_epochs=1),
         "start": None,
@@ -93,7 +119,7 @@ def written(folder: Path, text: str) -> Path:
 @every_recipe
 def test_a_recipe_is_the_network_of_the_zoo(recipe, corpus):
     published = load_config(
-        corpus / "zoo_configs" / f"{ZOO[recipe.name]}.config", CHANGED.get(recipe.name)
+        corpus / "zoo_configs" / f"{ZOO[recipe.name]}.config", CHANGED.get(recipe.name, SHORTER)
     )
     assert recipe_model(recipe, num_classes=90) == published.model
 
@@ -105,7 +131,7 @@ def test_a_built_recipe_has_all_variables_of_the_zoos_checkpoint(name, index, co
     report = match(detector, checkpoint, "full")
     assert len(report.loaded) == len(checkpoint.shapes) > 300
     assert not report.missing + report.mismatched + report.unused
-    own = {name: tuple(each.shape) for name, each in named_variables(detector).items()}
+    own = {names[0]: tuple(each.shape) for each, names in own_names(detector, "full")}
     assert predicted_scores(own) == predicted_scores(checkpoint.shapes) == 90 + 1
 
 
@@ -131,7 +157,7 @@ def test_it_trains_as_its_comments_say(recipe, folder):
         float,
         re.search(
             r"Published: ([\d.]+) for a batch of (\d+). In proportion, that is ([\d.]+) for (\d+)",
-            text,
+            text.replace("\n  #", ""),
         ).groups(),
     )
     assert own_batch == train.batch_size
@@ -152,7 +178,7 @@ def test_lines_are_as_long_as_one_can_read(recipe):
 def test_it_names_the_zoos_weights(recipe):
     lines = [line.strip() for line in fill(recipe, filling(recipe)).splitlines()]
     assert f"#   {recipe.archive}" in lines
-    assert f'# fine_tune_checkpoint: "{recipe.zoo_checkpoint}"' in lines
+    assert f"#   --checkpoint {recipe.zoo_checkpoint}" in lines
     assert not any(line.startswith("fine_tune_checkpoint") for line in lines)
 
 
@@ -167,6 +193,43 @@ def test_it_starts_from_a_checkpoint(recipe, folder):
     assert train.fine_tune_checkpoint_type == "detection"
     assert train.fine_tune_checkpoint_version is CheckpointVersion.V2
     assert check_config(path).errors == ()
+
+
+@every_recipe
+def test_a_detectors_batch_norm_stays_as_it_is_and_a_classifiers_is_trained(recipe, folder):
+    def frozen(kind: str) -> bool:
+        start = Start(checkpoint="ckpt-0", kind=kind, version=CheckpointVersion.V2, reason="It is.")
+        text = fill(recipe, filling(recipe, start=start))
+        ssd = load_config(written(folder, text)).model.ssd
+        return ssd.freeze_batchnorm or not ssd.feature_extractor.conv_hyperparams.batch_norm.train
+
+    assert frozen("full")
+    assert not frozen("classification")
+
+
+def test_a_resnet_of_keras_is_built_as_keras_trained_it(folder):
+    recipe = find_recipe("retinanet_50_640")
+    start = Start(
+        checkpoint="r.h5",
+        kind="classification",
+        version=CheckpointVersion.V2,
+        reason="Keras.",
+        of_keras=True,
+    )
+    ssd = load_config(written(folder, fill(recipe, filling(recipe, start=start)))).model.ssd
+    assert ssd.feature_extractor.conv_hyperparams.activation is Activation.RELU
+    assert ssd.feature_extractor.conv_hyperparams.batch_norm.epsilon == pytest.approx(1.001e-5)
+    head = ssd.box_predictor.weight_shared_convolutional_box_predictor
+    assert head.conv_hyperparams.activation is Activation.RELU_6
+
+
+@every_recipe
+def test_fitted_anchors_replace_the_published_ones_and_say_why(recipe, folder):
+    *_, generator = anchor_choices(recipe_model(recipe, 2).ssd.anchor_generator)
+    anchors = FittedAnchors(generator=generator, reason="They fit.")
+    text = fill(recipe, filling(recipe, anchors=anchors))
+    assert load_config(written(folder, text)).model.ssd.anchor_generator == generator
+    assert "# They fit.\n" in text
 
 
 @every_recipe
@@ -196,16 +259,20 @@ def test_without_held_out_images_there_is_no_evaluation(folder):
     recipe=st.sampled_from(list(RECIPES.values())),
     num_images=st.integers(1, 1_000_000),
     epochs=st.integers(1, 300),
+    fine_tunes=st.booleans(),
 )
-def test_a_schedule_suits_any_number_of_images(recipe, num_images, epochs):
-    schedule = plan_schedule(recipe, num_images, epochs=epochs)
+def test_a_schedule_suits_any_number_of_images(recipe, num_images, epochs, fine_tunes):
+    schedule = plan_schedule(recipe, num_images, WantedPace(epochs=epochs), fine_tunes=fine_tunes)
     assert 1 <= schedule.batch_size <= min(num_images, recipe.batch_size)
-    assert FEWEST_STEPS <= schedule.num_steps <= MOST_STEPS
-    assert 0 < schedule.warmup_steps < schedule.num_steps / 10
+    fewest = FEWEST_FINE_TUNING_STEPS if fine_tunes else FEWEST_STEPS
+    assert fewest <= schedule.num_steps <= MOST_STEPS
+    assert 0 < schedule.warmup_steps <= schedule.num_steps / 10
     assert 0 < schedule.warmup_learning_rate < schedule.learning_rate
-    per_image = recipe.published.learning_rate / recipe.published.batch_size
+    assert 1 <= schedule.averaged_steps <= schedule.num_steps / 10
+    pair = recipe.fine_tuning if fine_tunes else recipe.published
+    per_image = pair.learning_rate / pair.batch_size
     assert schedule.learning_rate / schedule.batch_size == pytest.approx(per_image)
-    if FEWEST_STEPS < schedule.num_steps < MOST_STEPS:  # else a bound decides
+    if fewest < schedule.num_steps < MOST_STEPS:  # else a bound decides
         steps_an_epoch = num_images / schedule.batch_size
         assert 0 <= schedule.num_steps - epochs * steps_an_epoch < 100 + 1e-6 * schedule.num_steps
 
@@ -213,14 +280,17 @@ def test_a_schedule_suits_any_number_of_images(recipe, num_images, epochs):
 @pytest.mark.parametrize("batch_size", [0, -1, 11])
 def test_a_batch_that_the_images_cannot_fill_is_refused(batch_size):
     with pytest.raises(HoldfastError, match="10 training images") as caught:
-        plan_schedule(find_recipe("fpnlite_320"), 10, batch_size=batch_size)
+        plan_schedule(find_recipe("fpnlite_320"), 10, WantedPace(batch_size=batch_size))
     assert caught.value.fix == "Choose from 1 to 10."
 
 
-def test_no_epochs_and_no_images_are_refused():
+def test_the_user_may_say_how_many_steps():
+    schedule = plan_schedule(find_recipe("fpnlite_320"), 1000, WantedPace(steps=7, epochs=100))
+    assert (schedule.num_steps, schedule.warmup_steps) == (7, 0)
+
+
+def test_no_images_are_refused():
     recipe = find_recipe("fpnlite_320")
-    with pytest.raises(HoldfastError, match="0 epochs"):
-        plan_schedule(recipe, 10, epochs=0)
     with pytest.raises(HoldfastError, match="no image"):
         plan_schedule(recipe, 0)
 

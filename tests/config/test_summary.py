@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.config.load import load_config
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-from holdfast.config.summary import Row, summarize
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.summary import SummaryRow, summarize
 
 from .texts import CONFIG, COSINE, config, write_files
 
@@ -30,31 +30,31 @@ def test_a_whole_config_reads_from_architecture_to_data(
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path / "run")
     assert summarize(config(), tmp_path / "run") == (
-        Row("architecture", "SSD"),
-        Row("extractor", "ssd_mobilenet_v2_fpn_keras"),
-        Row("backbone", "mobilenet_v2"),
-        Row("neck", "fpn, depthwise convolutions"),
-        Row("head", "weight_shared, 3 x 3"),
-        Row("input", "320 x 320 (fixed_shape_resizer)"),
-        Row(
+        SummaryRow("architecture", "SSD"),
+        SummaryRow("extractor", "ssd_mobilenet_v2_fpn_keras"),
+        SummaryRow("backbone", "mobilenet_v2"),
+        SummaryRow("neck", "fpn, depthwise convolutions"),
+        SummaryRow("head", "weight_shared, 3 x 3"),
+        SummaryRow("input", "320 x 320 (fixed_shape_resizer)"),
+        SummaryRow(
             "feature maps",
             "40 x 40, 20 x 20, 10 x 10, 5 x 5, 3 x 3 (strides 8, 16, 32, 64, 128)",
         ),
-        Row("anchors", "40·40·6 + 20·20·6 + 10·10·6 + 5·5·6 + 3·3·6 = 12804"),
-        Row("classes", "3"),
-        Row("batch size", "8"),
-        Row("steps", "1000"),
-        Row("optimizer", "momentum 0.9"),
-        Row(
+        SummaryRow("anchors", "40·40·6 + 20·20·6 + 10·10·6 + 5·5·6 + 3·3·6 = 12804"),
+        SummaryRow("classes", "3"),
+        SummaryRow("batch size", "8"),
+        SummaryRow("steps", "1000"),
+        SummaryRow("optimizer", "momentum 0.9"),
+        SummaryRow(
             "learning rate",
             "0.02 rising to 0.08 over 100 steps, then cosine to 0 at step 1000",
         ),
-        Row("augmentation", "random_horizontal_flip, random_crop_image"),
-        Row("starts from", "start/ckpt-0 (detection; from the config's folder)"),
-        Row("train data", "train.record (from the config's folder)"),
-        Row("label map", "labels.pbtxt (from the config's folder)"),
-        Row("evaluation data", "eval.record (from the config's folder)"),
-        Row("label map", "labels.pbtxt (from the config's folder)"),
+        SummaryRow("augmentation", "random_horizontal_flip, random_crop_image"),
+        SummaryRow("starts from", "start/ckpt-0 (detection; from the config's folder)"),
+        SummaryRow("train data", "train.record (from the config's folder)"),
+        SummaryRow("label map", "labels.pbtxt (from the config's folder)"),
+        SummaryRow("evaluation data", "eval.record (from the config's folder)"),
+        SummaryRow("label map", "labels.pbtxt (from the config's folder)"),
     )
 
 
@@ -148,7 +148,7 @@ def test_the_head_is_the_one_that_the_config_chooses():
 
 def test_an_r_fcn_is_told_by_its_second_stage():
     text = "model { faster_rcnn { second_stage_box_predictor { rfcn_box_predictor { } } } }"
-    assert summarize(config(text=text), Path())[0] == Row("architecture", "R-FCN")
+    assert summarize(config(text=text), Path())[0] == SummaryRow("architecture", "R-FCN")
 
 
 @pytest.mark.parametrize(

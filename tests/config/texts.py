@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.config.decode import decode
 from holdfast.config.load import placed
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
 from holdfast.errors import Problem
 
 LABEL_MAP = 'item { id: 1 name: "cat" }\nitem { id: 2 name: "dog" }\nitem { id: 3 name: "owl" }\n'

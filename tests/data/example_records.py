@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,14 @@ def png(width: int = 20, height: int = 10, *, seed: int = 0) -> bytes:
     return stream.getvalue()
 
 
+def claiming(width: int, height: int) -> bytes:
+    """Make a small PNG whose header claims another size, as a file does that fills the memory."""
+    encoded = bytearray(png(8, 8))
+    encoded[16:24] = struct.pack(">II", width, height)
+    encoded[29:33] = struct.pack(">I", zlib.crc32(encoded[12:29]))
+    return bytes(encoded)
+
+
 def pixels_of(encoded: bytes) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(encoded)).convert("RGB"))
 
@@ -36,7 +46,7 @@ def record(
     rename: dict[str, str] | None = None,
     **features: Any,
 ) -> bytes:
-    """Serialise a record; `features` are further keys with `__` for `/`, or replaced ones."""
+    """Serialize a record; `features` are further keys with `__` for `/`, or replaced ones."""
     columns = np.array(boxes, np.float32).reshape(-1, 4).T.tolist()
     sides = ("ymin", "xmin", "ymax", "xmax")
     values: dict[str, Any] = {

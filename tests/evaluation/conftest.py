@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.data.convert import convert
-from holdfast.data.sources.find import open_source
-from holdfast.models.detectors.build import build_detector
+from holdfast.data.conversion.to_records import convert
+from holdfast.data.sources.open_source import open_source
+from holdfast.models.detectors.build_detector import build_detector
 
 from .setups import NUM_IMAGES, Setup, setup
 

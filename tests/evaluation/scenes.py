@@ -1,4 +1,4 @@
-"""Labelled and found objects made up, and what pycocotools says about them."""
+"""Labeled and found objects made up, and what pycocotools says about them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from holdfast.evaluation.objects import FoundObjects, LabelledObjects
+from holdfast.evaluation.metrics.compared_objects import FoundObjects, LabeledObjects
 
 CLASSES = {1: "cat", 2: "dog", 4: "owl"}  # 3 is free, as in COCO's own label map
 UNKNOWN = 2  # class index of an object that no label map knows
@@ -22,14 +22,14 @@ class Scene(NamedTuple):
     """What some images show, and what was found in them."""
 
     images: int
-    labelled: LabelledObjects
+    labeled: LabeledObjects
     found: FoundObjects
 
-    def of_images(self, numbers: Sequence[int]) -> tuple[LabelledObjects, FoundObjects]:
+    def of_images(self, numbers: Sequence[int]) -> tuple[LabeledObjects, FoundObjects]:
         """Keep the objects of some images."""
         return tuple(
             type(objects)(*(column[np.isin(objects.image, numbers)] for column in objects))
-            for objects in (self.labelled, self.found)
+            for objects in (self.labeled, self.found)
         )
 
 
@@ -41,8 +41,8 @@ class CocoNumbers(NamedTuple):
     ap50: dict[str, float]
 
 
-def labelled(rows: Sequence[dict]) -> LabelledObjects:
-    """Make labelled objects from rows; what is not said is false or 0."""
+def labeled(rows: Sequence[dict]) -> LabeledObjects:
+    """Make labeled objects from rows; what is not said is false or 0."""
     defaults = {
         "image": 0,
         "box": (0, 0, 10, 10),
@@ -54,7 +54,7 @@ def labelled(rows: Sequence[dict]) -> LabelledObjects:
     }
     columns = [[(defaults | row)[name] for row in rows] for name in defaults]
     image, boxes, classes, *flags, areas = columns
-    return LabelledObjects(
+    return LabeledObjects(
         np.array(image, np.int32),
         np.array(boxes, np.float32).reshape(-1, 4),
         np.array(classes, np.int32),
@@ -77,10 +77,10 @@ def found(rows: Sequence[dict]) -> FoundObjects:
 def random_scene(seed: int, *, images: int = 30, most_found: int = 40) -> Scene:
     """Draw objects of all sizes, and found ones that mostly lie near them."""
     random = np.random.default_rng(seed)
-    labelled_rows, found_rows = [], []
+    labeled_rows, found_rows = [], []
     for image in range(images):
         objects = [_random_object(random, image) for _ in range(random.integers(0, 8))]
-        labelled_rows += objects
+        labeled_rows += objects
         for _ in range(random.integers(0, most_found)):
             near = (
                 objects[random.integers(len(objects))]
@@ -88,7 +88,7 @@ def random_scene(seed: int, *, images: int = 30, most_found: int = 40) -> Scene:
                 else None
             )
             found_rows.append(_random_find(random, image, near))
-    return Scene(images, labelled(labelled_rows), found(found_rows))
+    return Scene(images, labeled(labeled_rows), found(found_rows))
 
 
 def _random_object(random: np.random.Generator, image: int) -> dict:
@@ -144,7 +144,7 @@ def scenes() -> st.SearchStrategy[Scene]:
 def _scene(images: list[tuple[list[dict], list[dict]]]) -> Scene:
     return Scene(
         len(images),
-        labelled(
+        labeled(
             [row | {"image": number} for number, (rows, _) in enumerate(images) for row in rows]
         ),
         found([row | {"image": number} for number, (_, rows) in enumerate(images) for row in rows]),
@@ -155,7 +155,7 @@ def coco_numbers(scene: Scene, classes: Mapping[int, str] = CLASSES) -> CocoNumb
     """Ask pycocotools, with all classes and images at once."""
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(
-            _coco(scene.images, classes, _labelled_annotations(scene.labelled)),
+            _coco(scene.images, classes, _labeled_annotations(scene.labeled)),
             _coco(scene.images, classes, _found_annotations(scene.found)),
             "bbox",
         )
@@ -181,7 +181,7 @@ def _coco(images: int, classes: Mapping[int, str], annotations: list[dict]) -> C
     return coco
 
 
-def _labelled_annotations(objects: LabelledObjects) -> list[dict]:
+def _labeled_annotations(objects: LabeledObjects) -> list[dict]:
     annotations = _annotations(objects)
     for annotation, area, is_crowd in zip(
         annotations, objects.areas, objects.is_crowd, strict=True
@@ -198,7 +198,7 @@ def _found_annotations(objects: FoundObjects) -> list[dict]:
     return annotations
 
 
-def _annotations(objects: LabelledObjects | FoundObjects) -> list[dict]:
+def _annotations(objects: LabeledObjects | FoundObjects) -> list[dict]:
     annotations = []
     rows = zip(objects.image, objects.boxes, objects.classes, strict=True)
     for number, (image, (top, left, bottom, right), class_index) in enumerate(rows, start=1):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.config.decode import decode
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-from holdfast.data.build import open_reader
-from holdfast.data.inspection import Records
-from holdfast.data.statistics import Statistics
-from holdfast.data.statistics_cache import record_statistics
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
+from holdfast.data.input.build_input import open_reader
+from holdfast.data.survey.inspection import Records
+from holdfast.data.survey.statistics import Statistics
+from holdfast.data.survey.statistics_cache import record_statistics
 
 NUM_IMAGES = 10
 FIXED = "fixed_shape_resizer { height: 96 width: 96 }"

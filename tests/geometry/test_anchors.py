@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.config.anchor_counts import anchor_layers, anchors_per_location
-from holdfast.config.decode import decode
+from holdfast.config.facts.anchor_counts import anchor_layers, anchors_per_location
 from holdfast.config.load import load_config
 from holdfast.config.schema import anchor_generator as schema
+from holdfast.config.text.decode import decode
 from holdfast.errors import HoldfastError
 from holdfast.geometry.anchors import (
-    AnchorGenerator,
-    AnchorGrid,
+    AnchorLayer,
     FlexibleGridAnchors,
     GridAnchors,
+    GridLevel,
     MultiscaleAnchors,
     SsdAnchors,
 )
@@ -58,10 +58,10 @@ def keywords(message: Any) -> dict[str, Any]:
     return {field.name: getattr(message, field.name) for field in fields(message)}
 
 
-def generator_of(config: schema.AnchorGenerator) -> AnchorGenerator:
+def generator_of(config: schema.AnchorGenerator) -> AnchorLayer:
     chosen = config.chosen("anchor_generator_oneof")
     if isinstance(chosen, schema.FlexibleGridAnchorGenerator):
-        grids = [AnchorGrid(**keywords(grid)) for grid in chosen.anchor_grid]
+        grids = [GridLevel(**keywords(grid)) for grid in chosen.anchor_grid]
         return FlexibleGridAnchors(**keywords(chosen) | {"anchor_grid": grids})
     return GENERATORS[type(chosen)](**keywords(chosen))
 
@@ -134,4 +134,4 @@ def test_settings_that_do_not_fit_together_are_refused():
     with pytest.raises(HoldfastError, match="cannot spread"):
         SsdAnchors(num_layers=1)
     with pytest.raises(HoldfastError, match="2 base_sizes, but 1 aspect_ratios"):
-        AnchorGrid(base_sizes=(1.0, 2.0), aspect_ratios=(1.0,), height_stride=8, width_stride=8)
+        GridLevel(base_sizes=(1.0, 2.0), aspect_ratios=(1.0,), height_stride=8, width_stride=8)

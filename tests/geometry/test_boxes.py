@@ -10,7 +10,6 @@ from holdfast.geometry.boxes import (
     area,
     clip_to_window,
     from_center_form,
-    scaled,
     to_center_form,
     to_frame,
     true_image_windows,
@@ -51,11 +50,6 @@ def test_the_window_itself_is_the_unit_square_of_its_frame(corners, window):
     size = np.tile(window[2:] - window[:2], 2)
     origin = np.tile(window[:2], 2)
     np.testing.assert_allclose(frame[:-1] * size + origin, corners, atol=1e-5)
-
-
-def test_scaling_takes_height_and_width_apart():
-    box = ops.array([[0.1, 0.2, 0.5, 1.0]])
-    np.testing.assert_allclose(scaled(box, 10.0, 100.0), [[1.0, 20.0, 5.0, 100.0]], rtol=1e-6)
 
 
 def test_the_true_image_lies_at_the_upper_left_of_the_padded_input():

@@ -12,7 +12,6 @@ from keras import ops
 
 from holdfast.geometry.coding import (
     FasterRcnnCoder,
-    KeypointCoder,
     MeanStddevCoder,
     SquareCoder,
 )
@@ -67,28 +66,6 @@ def test_the_square_coder_gives_back_the_square_of_equal_area(corners, anchors):
 @given(boxes((4,)), boxes((4,)))
 def test_codes_of_boxes_without_area_are_finite(coder, corners, anchors):
     assert np.isfinite(coder.encode(corners, anchors)).all()
-
-
-@settings(max_examples=40)
-@given(solid_boxes((3,)), solid_boxes((3,)), boxes((3,)))
-def test_keypoints_are_coded_like_centres_and_come_back(corners, anchors, keypoints):
-    coder = KeypointCoder(num_keypoints=2)
-    rows = np.concatenate([corners, keypoints], axis=-1)
-    codes = ops.convert_to_numpy(coder.encode(rows, anchors))
-    assert codes.shape == (3, coder.code_size)
-    np.testing.assert_array_equal(codes[:, :4], FasterRcnnCoder().encode(corners, anchors))
-    center = (corners[:, :2] + corners[:, 2:]) / 2
-    at_center = coder.encode(np.concatenate([corners, center, center], axis=-1), anchors)
-    np.testing.assert_allclose(at_center[:, 4:6], codes[:, :2], rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(coder.decode(codes, anchors), rows, atol=1e-4)
-
-
-def test_a_keypoint_nobody_labelled_stays_nan_and_alone():
-    coder = KeypointCoder(num_keypoints=2)
-    anchor = np.array([[0.0, 0.0, 1.0, 1.0]], np.float32)
-    rows = np.array([[0.1, 0.1, 0.9, 0.9, np.nan, np.nan, 0.5, 0.5]], np.float32)
-    codes = ops.convert_to_numpy(coder.encode(rows, anchor))
-    np.testing.assert_array_equal(np.isnan(codes), np.isnan(rows))
 
 
 @pytest.mark.parametrize("coder", CODERS)

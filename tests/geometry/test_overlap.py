@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from keras import ops
 
 from holdfast.geometry.overlap import (
-    detr_similarity,
     giou,
     ioa,
     iou,
@@ -61,8 +60,8 @@ def test_similarities_stay_in_their_range(first, second):
 @given(solid_boxes((5,)), boxes((5,)))
 def test_giou_is_iou_less_what_the_hull_wastes(first, second):
     overlap = ops.convert_to_numpy(iou(first, second))
-    generalised = ops.convert_to_numpy(giou(first, second))
-    assert (generalised <= overlap + 1e-6).all()
+    generalized = ops.convert_to_numpy(giou(first, second))
+    assert (generalized <= overlap + 1e-6).all()
     np.testing.assert_allclose(giou(first, first), 1.0, atol=1e-6)
 
 
@@ -83,16 +82,6 @@ def test_thresholded_iou_is_one_only_above_the_threshold():
     first = ops.array([[0.0, 0.0, 1.0, 2.0], [0.0, 0.0, 1.0, 1.5]])
     values = thresholded_iou(first, ops.array([0.0, 0.0, 1.0, 1.0]), iou_threshold=0.5)
     np.testing.assert_array_equal(values, [0.0, 1.0])
-
-
-def test_detr_similarity_is_that_of_the_classes_where_boxes_are_equal():
-    box = ops.array([[0.1, 0.2, 0.5, 0.9]])
-    class_similarity = ops.array([[0.7]])
-    values = pairwise(lambda a, b: detr_similarity(a, b, class_similarity), box, box)
-    np.testing.assert_allclose(values, [[0.7]], atol=1e-6)
-    moved = pairwise(lambda a, b: detr_similarity(a, b, class_similarity), box, box + 0.1)
-    expected = 0.7 - 5 * 0.2 - 2 * (1 - float(giou(box, box + 0.1)[0]))
-    np.testing.assert_allclose(moved, [[expected]], atol=1e-5)
 
 
 @pytest.mark.parametrize("similarity", [iou, ioa, giou])

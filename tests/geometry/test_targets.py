@@ -11,10 +11,10 @@ import pytest
 import tensorflow as tf
 
 from holdfast.config.load import load_config
-from holdfast.geometry.coding import FasterRcnnCoder, KeypointCoder
+from holdfast.geometry.coding import FasterRcnnCoder
 from holdfast.geometry.matching import ArgmaxMatcher, MatchState
 from holdfast.geometry.overlap import iou
-from holdfast.geometry.targets import BACKGROUND, TargetAssigner, target_columns
+from holdfast.geometry.targets import BACKGROUND, AnchorAssigner, target_columns
 
 DETECTORS = [
     "ssd_mobilenet_v2_320x320_coco17_tpu-8",
@@ -24,14 +24,14 @@ DETECTORS = [
     "ssd_efficientdet_d0_512x512_coco17_tpu-8",
 ]
 SQUARE = np.array([0.0, 0.0, 1.0, 1.0], np.float32)
-ASSIGNER = TargetAssigner(similarity=iou, matcher=ArgmaxMatcher(), coder=FasterRcnnCoder())
+ASSIGNER = AnchorAssigner(similarity=iou, matcher=ArgmaxMatcher(), coder=FasterRcnnCoder())
 
 
-def golden_assigner(folder: Path) -> tuple[TargetAssigner, Any]:
+def golden_assigner(folder: Path) -> tuple[AnchorAssigner, Any]:
     ssd = load_config(folder / "pipeline.config").model.ssd
     matcher = ssd.matcher.argmax_matcher
     coder = ssd.box_coder.faster_rcnn_box_coder
-    assigner = TargetAssigner(
+    assigner = AnchorAssigner(
         similarity=iou,
         matcher=ArgmaxMatcher(
             **{field.name: getattr(matcher, field.name) for field in fields(ArgmaxMatcher)}
@@ -110,7 +110,7 @@ def test_without_any_box_everything_is_background():
 
 
 def test_an_anchor_counts_as_its_box_background_as_told_and_the_ignored_nothing():
-    assigner = TargetAssigner(
+    assigner = AnchorAssigner(
         similarity=iou,
         matcher=ArgmaxMatcher(matched_threshold=0.8, unmatched_threshold=0.4),
         coder=FasterRcnnCoder(),
@@ -124,19 +124,6 @@ def test_an_anchor_counts_as_its_box_background_as_told_and_the_ignored_nothing(
     np.testing.assert_array_equal(targets.classes, [[7, BACKGROUND, BACKGROUND]])
     np.testing.assert_array_equal(targets.class_weights, [[0.5, 0.0, 0.25]])
     np.testing.assert_array_equal(targets.box_weights, [[0.5, 0.0, 0.0]])
-
-
-def test_keypoints_are_part_of_the_box_targets():
-    coder = KeypointCoder(num_keypoints=1)
-    assigner = TargetAssigner(similarity=iou, matcher=ArgmaxMatcher(), coder=coder)
-    anchors = np.stack([SQUARE, SQUARE + 5])
-    boxes, keypoints = SQUARE[None, None], np.array([[[[0.75, np.nan]]]], np.float32)
-    targets = assigner.assign(
-        anchors, boxes, np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32), keypoints
-    )
-    codes = np.array(targets.box_targets)[0]
-    np.testing.assert_allclose(codes[0], [0, 0, 0, 0, 2.5, np.nan], atol=1e-5)
-    assert not codes[1].any()
 
 
 @pytest.mark.parametrize(

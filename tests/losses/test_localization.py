@@ -92,7 +92,7 @@ def test_gradients_are_finite_on_boxes_without_area(loss):
 
 
 @pytest.mark.parametrize("loss", [smooth_l1, l1, l2])
-def test_a_target_nobody_labelled_costs_and_teaches_nothing(loss):
+def test_a_target_nobody_labeled_costs_and_teaches_nothing(loss):
     predictions = tf.constant([[[3.0, 3.0]]])
     targets = tf.constant([[[np.nan, 0.0]]])
     with tf.GradientTape() as tape:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from holdfast.errors import HoldfastError
-from holdfast.memory.plan import Activation, MemoryPlan, StepSettings, read_plan
+from holdfast.memory.plan import BlockActivation, MemoryPlan, StepSettings, read_plan
 
 PLAN = MemoryPlan(
     fits=True,
@@ -17,7 +17,9 @@ PLAN = MemoryPlan(
     assumptions=("100 boxes",),
     predicted_step_flops=10**12,
     largest_activations=(
-        Activation(layer="backbone/conv", operation="Conv2D", shape=(4, 10, 10, 3), bytes=4800),
+        BlockActivation(
+            layer="backbone/conv", operation="Conv2D", shape=(4, 10, 10, 3), bytes=4800
+        ),
     ),
 )
 

@@ -11,12 +11,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.runs.manifest import Manifest
+from holdfast.runs.manifest import RunManifest
 from holdfast.runs.run import Run, is_run
 
 from .crashes import at_each_operation
 
-OLD = Manifest(
+OLD = RunManifest(
     config={"model": {"ssd": {"num_classes": 3}}},
     seed=7,
     versions={"holdfast": "0"},
@@ -78,7 +78,7 @@ def make(folder: Path) -> None:
     Run.create(folder, OLD, "model {}\n").close()
 
 
-def check(run: Run, manifest: Manifest) -> None:
+def check(run: Run, manifest: RunManifest) -> None:
     assert run.manifest == manifest
     assert json.loads(run.plan_path.read_text()) == manifest.plan
     names = {path.name for path in run.path.iterdir()}

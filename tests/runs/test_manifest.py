@@ -3,9 +3,11 @@ import json
 import pytest
 
 from holdfast.errors import HoldfastError
-from holdfast.runs.manifest import Manifest, manifest_text, read_manifest
+from holdfast.runs.manifest import RunManifest, manifest_text, read_manifest
 
-MANIFEST = Manifest(config={"a": "Infinity"}, seed=1, versions={}, started="now", plan={"b": [1]})
+MANIFEST = RunManifest(
+    config={"a": "Infinity"}, seed=1, versions={}, started="now", plan={"b": [1]}
+)
 
 
 def test_a_manifest_reads_as_it_was_written():
@@ -17,7 +19,7 @@ def test_the_config_keeps_the_spelling_of_protobuf():
 
 
 def test_keys_of_a_later_version_are_ignored():
-    text = json.dumps(json.loads(manifest_text(MANIFEST)) | {"colour": "blue"})
+    text = json.dumps(json.loads(manifest_text(MANIFEST)) | {"color": "blue"})
     assert read_manifest(text, "x") == MANIFEST
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import HoldfastError
-from holdfast.runs.manifest import Manifest
+from holdfast.runs.manifest import RunManifest
 from holdfast.runs.run import Run, is_run
 
 PROJECT = Path(__file__).parents[2]
-MANIFEST = Manifest(
+MANIFEST = RunManifest(
     config={"train_config": {"batch_size": 8, "optimizer": {"adam_optimizer": {}}}},
     seed=7,
     versions={"holdfast": "0.1.0", "tensorflow": "2.21.0"},
@@ -157,3 +157,27 @@ def test_a_kill_at_any_file_operation_leaves_a_run_that_resumes_or_can_be_made(t
         check=False,
     )
     assert script.returncode == 0, script.stderr
+
+
+def test_a_run_behind_a_url_is_refused_and_makes_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HoldfastError, match="gs://bucket/run is remote"):
+        Run.create(Path("gs://bucket/run"), MANIFEST, CONFIG)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_is_discarded_leaves_nothing_behind(folder):
+    run = Run.create(folder, MANIFEST, CONFIG)
+    run.events.append(0, "note", text="nothing was trained")
+    run.checkpoints.mkdir()
+    run.discard()
+    assert not folder.exists()
+    assert folder.parent.is_dir()
+    Run.create(folder, MANIFEST, CONFIG).close()
+
+
+def test_a_run_that_is_discarded_leaves_what_others_put_there(folder):
+    folder.mkdir(parents=True)
+    (folder / ".hidden").write_text("of a user")
+    Run.create(folder, MANIFEST, CONFIG).discard()
+    assert [path.name for path in folder.iterdir()] == [".hidden"]

@@ -30,7 +30,7 @@ def train_limited(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     import holdfast
-    from holdfast.training.settings import TrainingSettings
+    from holdfast.training.training_settings import TrainingSettings
 
     rate = "train_config.optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate."
     config = holdfast.load_config(

@@ -28,13 +28,13 @@ def train_leaking(options: argparse.Namespace) -> None:
     import tensorflow as tf
     from small_training import config_text  # beside this program
 
-    from holdfast.config.decode import decode
-    from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-    from holdfast.data.pipeline import Pipeline
-    from holdfast.memory.leak_watch import Growth
+    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.config.text.decode import decode
+    from holdfast.data.input.pipeline import Pipeline
+    from holdfast.memory.watch.leak_watch import Growth
     from holdfast.training.loop import train
-    from holdfast.training.reporter import Progress, Reporter
-    from holdfast.training.settings import TrainingSettings
+    from holdfast.training.reporter import Reporter, TakenStep
+    from holdfast.training.training_settings import TrainingSettings
 
     class Leaker(Reporter):
         def note(self, text: str) -> None:
@@ -43,7 +43,7 @@ def train_leaking(options: argparse.Namespace) -> None:
         def grows(self, growth: Growth) -> None:
             print(f"growth: {growth.step}: {growth.cause.name}: {growth}", flush=True)
 
-        def stepped(self, progress: Progress) -> None:
+        def stepped(self, progress: TakenStep) -> None:
             if options.leak == "list":
                 hoard.append(np.ones(50_000, np.float32))
             if options.leak == "files":

@@ -60,11 +60,11 @@ def main() -> None:
 def train_limited(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
-    from holdfast.config.decode import decode
-    from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.config.text.decode import decode
     from holdfast.training.loop import train
     from holdfast.training.reporter import Reporter
-    from holdfast.training.settings import TrainingSettings
+    from holdfast.training.training_settings import TrainingSettings
 
     class Printer(Reporter):
         def note(self, text: str) -> None:

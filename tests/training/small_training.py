@@ -83,10 +83,10 @@ def main() -> None:
 def train_small(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
-    from holdfast.config.decode import decode
-    from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.config.text.decode import decode
     from holdfast.training.loop import train
-    from holdfast.training.settings import TrainingSettings
+    from holdfast.training.training_settings import TrainingSettings
 
     strategy = None
     workers = len(

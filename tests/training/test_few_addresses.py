@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.data.convert import convert
-from holdfast.data.sources.find import open_source
+from holdfast.data.conversion.to_records import convert
+from holdfast.data.sources.open_source import open_source
 from holdfast.runs.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS")]

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.data.convert import convert
-from holdfast.data.sources.find import open_source
+from holdfast.data.conversion.to_records import convert
+from holdfast.data.sources.open_source import open_source
 from holdfast.runs.run import Run, is_run
 
 PROGRAM = Path(__file__).with_name("small_training.py")
@@ -52,12 +52,16 @@ def losses(run: Path, steps: int = STEPS) -> list[dict[str, float]]:
     return [event.values["losses"] for event in events]
 
 
-def kill_once(data: Path, run: Path, wait: float, options: tuple[str, ...]) -> None:
-    """Kill a training some time after its first event, while it is running."""
-    process = start(data, run, *options)
+def count_steps(run: Path) -> int:
     events = run / "events.jsonl"
-    size = events.stat().st_size if events.exists() else 0
-    while process.poll() is None and (not events.exists() or events.stat().st_size <= size):
+    return events.read_text().count('"kind":"step"') if events.exists() else 0
+
+
+def kill_once(data: Path, run: Path, wait: float, options: tuple[str, ...]) -> None:
+    """Kill a training some time after its first step, while it is running."""
+    process = start(data, run, *options)
+    before = count_steps(run)
+    while process.poll() is None and count_steps(run) <= before:
         time.sleep(0.01)
     time.sleep(wait)
     assert process.poll() is None, "it was over before it could be killed"
@@ -88,11 +92,13 @@ def plain(data, tmp_path_factory):
     return losses(run)
 
 
+@pytest.mark.slow
 def test_a_batch_in_pieces_gives_the_losses_of_the_whole_batch(data, tmp_path, plain):
     finish(start(data, tmp_path / "four", "--plain", "--accumulate", "4"))
     assert_close(plain, losses(tmp_path / "four"), 1e-5)
 
 
+@pytest.mark.slow
 def test_two_devices_give_the_losses_of_one(data, tmp_path, plain):
     finish(start(data, tmp_path / "two", "--plain", "--replicas", "2"))
     assert_close(plain, losses(tmp_path / "two"), 1e-4)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.data.convert import convert
-from holdfast.data.sources.find import open_source
-from holdfast.memory.allocation import ENVIRONMENT
+from holdfast.data.conversion.to_records import convert
+from holdfast.data.sources.open_source import open_source
+from holdfast.memory.devices.allocation import ENVIRONMENT
 from holdfast.runs.run import Run
 
 PROGRAM = Path(__file__).with_name("leaking_training.py")

@@ -12,12 +12,12 @@ from PIL import Image
 from tests.training.small_training import config_text
 
 import holdfast
-from holdfast.config.decode import decode
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-from holdfast.data.convert import convert
-from holdfast.data.sources.find import open_source
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
+from holdfast.data.conversion.to_records import convert
+from holdfast.data.sources.open_source import open_source
 from holdfast.runs.run import Run
-from holdfast.training.settings import TrainingSettings
+from holdfast.training.training_settings import TrainingSettings
 
 BATCH_SIZE = 8
 CROWD = 1000

@@ -11,10 +11,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from holdfast.training.averaging import MovingAverages
-from holdfast.training.gradients import clip_by_global_norm
-from holdfast.training.optimizers import Adam, Momentum, Optimizer, RMSProp, Rule
-from holdfast.training.precision import LossScale
+from holdfast.training.step.averaging import MovingAverages
+from holdfast.training.step.gradients import clip_by_global_norm
+from holdfast.training.step.optimizers import Adam, Momentum, RMSProp, Rule, StepOptimizer
+from holdfast.training.step.precision import LossScale
 
 RULES: dict[str, Rule] = {"momentum": Momentum(), "rms_prop": RMSProp(), "adam": Adam()}
 BAD_STEP = 5
@@ -27,7 +27,7 @@ class Trainer:
         self.strategy = strategy
         with strategy.scope():
             self.weight = keras.Variable(start, name="kernel")
-            self.optimizer = Optimizer([self.weight], rule)
+            self.optimizer = StepOptimizer([self.weight], rule)
             self.averages = MovingAverages([self.weight])
             self.loss_scale = LossScale()
 

@@ -13,8 +13,11 @@ import keras
 import numpy as np
 
 from holdfast.checkpoints.report import Report
+from holdfast.config.paths import is_remote
 from holdfast.errors import HoldfastError
 from holdfast.models.backbones.keras_order import keras_order
+
+TURNED_TO_RGB = "the first kernel's channels are reversed, as Keras trained this network on BGR"
 
 
 def is_keras_weights(path: str | Path) -> bool:
@@ -28,6 +31,7 @@ def load_keras_weights(backbone: Any, path: str | Path) -> Report:
     Names in such files need not mean anything: the n-th convolution of the file is the n-th of the
     network, and so are the n-th depthwise convolution and the n-th batch norm. All shapes must fit,
     else HoldfastError and nothing is changed. What the file has in excess is reported as unused.
+    Keras trained its ResNets on BGR images: their first kernel is turned to RGB.
     """
     in_file = _by_kind(_file_layers(str(path)))
     in_network = _by_kind(_network_layers(backbone))
@@ -37,6 +41,11 @@ def load_keras_weights(backbone: Any, path: str | Path) -> Report:
         for stored, own in zip(in_file.get(kind, ()), layers, strict=False)
     ]
     arrays, variables = _matched(pairs, str(path))
+    changes: tuple[str, ...] = ()
+    if backbone.keras_is_bgr:
+        first = next(iter(pairs[0][0].arrays))  # a kernel (height, width, channels in, out)
+        arrays[first] = arrays[first][:, :, ::-1]
+        changes = (TURNED_TO_RGB,)
     for name, variable in variables.items():
         variable.assign(arrays[name])
     return Report(
@@ -46,6 +55,7 @@ def load_keras_weights(backbone: Any, path: str | Path) -> Report:
         other=(),
         missing=_rest(in_network, {path for _, own in pairs for path in own.arrays}),
         variables=variables,
+        changes=changes,
     )
 
 
@@ -114,6 +124,11 @@ def _network_layers(backbone: Any) -> Iterator[_Layer]:
 
 
 def _file_layers(path: str) -> Iterator[_Layer]:
+    if is_remote(path):
+        raise HoldfastError(
+            f"{path} is remote, and Keras weights are read from this machine only.",
+            fix="Copy the file here, and name the copy.",
+        )
     if not Path(path).is_file():
         raise HoldfastError(f"There is no file {path}.", fix="Check the path.")
     try:

@@ -20,6 +20,7 @@ class Report:
     other: tuple[str, ...]  # optimizer, moving averages, quantizer, steps
     missing: tuple[str, ...]  # names that were looked for and are not in the checkpoint
     variables: Mapping[str, Any]  # name of a loaded one -> the Keras variable that has it now
+    changes: tuple[str, ...] = ()  # what of the values is not as in the checkpoint, and why
 
     @property
     def is_whole(self) -> bool:
@@ -35,7 +36,8 @@ class Report:
         """
         count = len(self.loaded)
         others = [f"{len(names)} {kind}" for kind, names in self._failures() if names]
-        return ", ".join([f"{count} variable{'s' if count != 1 else ''} loaded", *others])
+        loaded = f"{count} variable{'s' if count != 1 else ''} loaded"
+        return "; ".join([", ".join([loaded, *others]), *self.changes])
 
     def _failures(self) -> list[tuple[str, tuple[str, ...]]]:
         return [

@@ -4,32 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from holdfast.checkpoints.keras_weights import is_keras_weights, load_keras_weights
-from holdfast.checkpoints.legacy_mapping.detector_names import Kind
-from holdfast.checkpoints.legacy_reader import open_checkpoint
-from holdfast.checkpoints.matching import OpenCheckpoint, match, match_own
-from holdfast.checkpoints.own_reader import open_own_checkpoint
+from holdfast.checkpoints.legacy.detector_names import Kind
+from holdfast.checkpoints.legacy.legacy_reader import open_checkpoint
+from holdfast.checkpoints.own.own_reader import open_own_checkpoint
 from holdfast.checkpoints.report import Report
+from holdfast.checkpoints.variable_matching import OpenCheckpoint, match, match_own
 from holdfast.errors import HoldfastError
+from holdfast.models.detectors.interface import Detector
 
 
 def load_checkpoint(
-    detector: Any, path: str | Path, kind: Kind = "full", *, use_moving_average: bool = False
+    detector: Detector, path: str | Path, kind: Kind = "full", *, use_moving_average: bool = False
 ) -> Report:
     """Fill the variables of a built detector from a checkpoint.
 
-    path: a prefix or a folder of the OD API's checkpoints, or a checkpoint, a folder of checkpoints
-    or a run of Holdfast; of several checkpoints the latest is taken. kind, as in the OD API: "full"
-    fills the whole detector, "detection" (and "fine_tune") all but the head, "classification" the
-    backbone, from a classifier or from a detector; Keras' weight files (.h5) hold classifiers too.
-    use_moving_average: take the moving averages of the weights, where kept.
+    Variables of another shape, as those of another number of classes, keep their values.
 
-    Variables of another shape keep their values. If anything that fits cannot be read, the detector
-    stays as it was, and HoldfastError is raised; also if nothing fits.
+    Args:
+        detector: A detector of `build_detector`.
+        path: Prefix or folder of the OD API's checkpoints (TF1 or TF2), a checkpoint or a run of
+            Holdfast, or a file of Keras weights (.h5). Of several checkpoints the latest is taken.
+        kind: What to fill, as in the OD API: "full" the whole detector, "detection" and
+            "fine_tune" all but the head, "classification" the backbone.
+        use_moving_average: Take the moving averages of the weights instead of the weights.
+
+    Returns:
+        What was loaded and what was not, by the names in the checkpoint.
+
+    Raises:
+        HoldfastError: Nothing fits, or something that fits cannot be read. The detector is then as
+            it was before.
+
+    Example:
+        >>> detector = holdfast.build_detector(holdfast.load_config("pipeline.config"))
+        >>> report = holdfast.load_checkpoint(detector, "checkpoints")
+        >>> report.is_whole
+        True
+        >>> print(holdfast.load_checkpoint(detector, "checkpoints", kind="classification"))
+        260 variables loaded, 22 unused
     """
     if is_keras_weights(path):
         return _load_classifier(detector, path, kind, use_moving_average)
@@ -40,7 +56,7 @@ def load_checkpoint(
     return report
 
 
-def _matched(detector: Any, path: str | Path, kind: Kind) -> tuple[OpenCheckpoint, Report]:
+def _matched(detector: Detector, path: str | Path, kind: Kind) -> tuple[OpenCheckpoint, Report]:
     own = open_own_checkpoint(path)
     if own is not None:
         return own, match_own(detector, own, kind)
@@ -64,7 +80,7 @@ def _values(
 
 
 def _load_classifier(
-    detector: Any, path: str | Path, kind: Kind, use_moving_average: bool
+    detector: Detector, path: str | Path, kind: Kind, use_moving_average: bool
 ) -> Report:
     if kind != "classification" or use_moving_average:
         raise HoldfastError(
@@ -72,4 +88,4 @@ def _load_classifier(
             fix='Set fine_tune_checkpoint_type: "classification" (kind="classification"), and no '
             "moving average.",
         )
-    return load_keras_weights(detector.backbone, path)
+    return load_keras_weights(detector.parts()["backbone"], path)

@@ -5,40 +5,43 @@ from __future__ import annotations
 import io
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
-from holdfast.cli.allocator import return_freed_memory
-from holdfast.cli.check import check
-from holdfast.cli.convert import convert
-from holdfast.cli.demo import demo
-from holdfast.cli.evaluate import evaluate
-from holdfast.cli.inspect import inspect
-from holdfast.cli.new import new
-from holdfast.cli.plan import plan
-from holdfast.cli.train import train
+from holdfast.cli.check.check_command import check
+from holdfast.cli.convert_command import convert
+from holdfast.cli.demo_command import demo
+from holdfast.cli.evaluate_command import evaluate
+from holdfast.cli.help_page import CommandHelp, GroupHelp
+from holdfast.cli.inspect.inspect_command import inspect
+from holdfast.cli.new.new_command import new
+from holdfast.cli.plan.plan_command import plan
+from holdfast.cli.quiet import library_noise_caught
+from holdfast.cli.train.train_command import train
 from holdfast.errors import HoldfastError
 
 app = typer.Typer(
     name="holdfast",
+    cls=GroupHelp,
     help="Train object detectors from pipeline.config files, and make the training hold.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_TRAINS = {"train", "demo"}  # commands that hold much memory for long
+_LOOKS_AT_IMAGES = {"inspect", "convert", "new"}  # and names those that are damaged
 
-app.command()(check)
-app.command()(convert)
-app.command()(demo)
-app.command()(inspect)
-app.command()(new)
-app.command()(plan)
-app.command()(train)
-app.command()(evaluate)
+_GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start": (new, convert, demo),
+    "Look": (check, inspect, plan),
+    "Train": (train, evaluate),
+}
+for _group, _commands in _GROUPS.items():
+    for _command in _commands:
+        app.command(cls=CommandHelp, rich_help_panel=_group)(_command)
 
 
 def main() -> None:
@@ -47,18 +50,36 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal or file may know no arrows
     arguments = sys.argv[1:]
-    if next((each for each in arguments if not each.startswith("-")), "") in _TRAINS:
-        return_freed_memory()
+    command = next((each for each in arguments if not each.startswith("-")), "")
+    is_quiet = command in _LOOKS_AT_IMAGES and "--debug" not in arguments
     try:
-        app([each for each in arguments if each != "--debug"])  # it may stand anywhere
-    except HoldfastError as error:
+        with library_noise_caught() if is_quiet else nullcontext():
+            app([each for each in arguments if each != "--debug"])  # it may stand anywhere
+    except (HoldfastError, OSError) as error:
         if "--debug" in arguments:
             traceback.print_exc()
         else:
             from holdfast.cli.terminal import print_error
 
-            print_error(error)
+            print_error(error if isinstance(error, HoldfastError) else _of_system(error))
         sys.exit(2)
+    except SystemExit as ended:
+        if _is_interrupt(ended):
+            print("Stopped.", file=sys.stderr)
+        raise
+
+
+def _is_interrupt(ended: SystemExit) -> bool:
+    """Tell whether Ctrl-C ended a command that did not answer it; typer says nothing then."""
+    return isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt)
+
+
+def _of_system(error: OSError) -> HoldfastError:
+    """Say what the system refused: a full disk, a missing permission, a name that is too long."""
+    name = f"{error.filename}: " if error.filename else ""
+    return HoldfastError(
+        f"{name}{error.strerror or error}.", fix="--debug shows where it happened."
+    )
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,9 +95,9 @@ def _options(
     show_version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version and stop.", callback=_print_version, is_eager=True
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     pass

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from holdfast.data.sources.source_formats import format_names
+
 
 class Precision(StrEnum):
     """The numbers that the network computes with."""
@@ -20,26 +22,106 @@ class Precision(StrEnum):
 ConfigArgument = Annotated[Path, typer.Argument(help="The pipeline.config.", show_default=False)]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Override a field; may be repeated."),
+    typer.Option(
+        "--set", metavar="PATH=VALUE", help="Override a field of the config. Can be repeated."
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+ImportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="A Python module, or its file, with parts of your own. Can be repeated.",
+        show_default=False,
+    ),
+]
+UseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--use",
+        metavar="KIND=NAME",
+        help="Use a part of your own that the config has no field for: head, classification_loss, "
+        "localization_loss, augmentation. Can be repeated.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"Format of the data: {', '.join(format_names())} or tfrecord. "
+        "Default: recognized from the files.",
+        show_default=False,
+    ),
+]
+LabelMapOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Label map of TFRecords. Default: the .pbtxt file next to them.",
+        show_default=False,
+    ),
+]
+ImagesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--images",
+        metavar="DIR",
+        help="Folder of the images, if it is not the folder of the annotations.",
+        show_default=False,
+    ),
+]
+ClassesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--classes",
+        metavar="CAT,DOG",
+        help="Keep only these classes. Images without any of them are kept, unlabeled. Can be "
+        "repeated.",
+        show_default=False,
+    ),
+]
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="VAN,TRUCK=VEHICLE",
+        help="Merge several classes into one, before --classes is applied. Can be repeated.",
+        show_default=False,
+    ),
+]
 MemoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="8GiB",
-        help="What the training may hold in all. Default: what the device has left.",
+        help="Memory that the training may use in total. Default: what is free on the device.",
         show_default=False,
     ),
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option(help="Mixed ones need half the memory on GPUs that know them.")
+    Precision,
+    typer.Option(
+        metavar="TYPE",
+        help="float32, mixed_float16 or mixed_bfloat16. Mixed precision needs less memory on GPUs "
+        "that support it.",
+    ),
 ]
 AccumulateOption = Annotated[
-    int, typer.Option(min=1, help="Compute each batch in so many pieces, to save memory.")
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Compute each batch in N pieces, one after another: less memory."
+    ),
 ]
 RematerializeOption = Annotated[
-    bool, typer.Option("--rematerialize", help="Compute all blocks twice, to save memory.")
+    bool,
+    typer.Option(
+        "--rematerialize",
+        help="Recompute activations in the backward pass: less memory, more time.",
+    ),
 ]
 MeasureOption = Annotated[
-    bool, typer.Option("--measure", help="First take real steps in a process of their own.")
+    bool,
+    typer.Option("--measure", help="First run some real steps in a separate process and measure."),
 ]

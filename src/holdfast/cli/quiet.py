@@ -1,32 +1,85 @@
-"""Load TensorFlow without its start-up messages, which look like errors and are none."""
+"""Keep what libraries print from the terminal: start-up messages, and complaints about images."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from holdfast.registry import load_parts
 
-def load_tensorflow() -> None:
-    """Import TensorFlow and find its devices with standard error closed to native code."""
+# What decoders and TensorFlow say about images; Holdfast names each of those itself, with why.
+_NOISE = re.compile(
+    r"Corrupt JPEG|Premature end of JPEG|JPEG (file|datastream|data)|[Uu]nsupported marker"
+    r"|libpng|^[IWE]\d{4} |OP_REQUIRES|jpeg_|png_|gif_|\bTIFF|^\s*$"
+)
+
+
+def load_tensorflow(parts: Sequence[str] | None = None) -> None:
+    """Import TensorFlow and find its devices with standard error closed to native code.
+
+    parts: modules of a user's own to load then.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with _silent_stderr():
-        from holdfast.data.devices import find_devices
+        from holdfast.data.input.device_search import find_devices
 
         find_devices()
+    import_parts(parts)
 
 
 def load_strategy() -> Any:
     """Do the same for a training: its devices must be chosen before the first tensor is made."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with _silent_stderr():
-        from holdfast.data.devices import find_devices
+        from holdfast.data.input.device_search import find_devices
         from holdfast.training.distribution import choose_strategy
 
         strategy = choose_strategy()
         find_devices()
     return strategy
+
+
+def import_parts(modules: Sequence[str] | None) -> None:
+    """Load a user's modules; they may be the first to import TensorFlow."""
+    if not modules:
+        return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with _silent_stderr():
+        load_parts(*modules)
+
+
+@contextmanager
+def library_noise_caught() -> Iterator[None]:
+    """Catch what native code writes to standard error; what is not known as noise comes afterwards.
+
+    Python's own standard error goes on to where it went.
+    """
+    stream = sys.stderr
+    if not isinstance(stream, io.TextIOWrapper) or stream.fileno() != 2:
+        yield  # nobody sees file descriptor 2
+        return
+    stream.flush()
+    with tempfile.TemporaryFile() as caught, os.fdopen(os.dup(2), "wb", 0) as terminal:
+        os.dup2(caught.fileno(), 2)
+        sys.stderr = io.TextIOWrapper(
+            terminal, encoding=stream.encoding, errors="replace", write_through=True
+        )
+        try:
+            yield
+        finally:
+            sys.stderr.detach()
+            sys.stderr = stream
+            os.dup2(terminal.fileno(), 2)
+            caught.seek(0)
+            lines = caught.read().decode(errors="replace").splitlines()
+            for line in dict.fromkeys(each for each in lines if not _NOISE.search(each)):
+                print(line, file=sys.stderr)
 
 
 @contextmanager

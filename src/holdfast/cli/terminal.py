@@ -16,7 +16,7 @@ from rich.text import Text
 from holdfast.errors import HoldfastError, Problem
 
 if TYPE_CHECKING:
-    from holdfast.config.summary import Row
+    from holdfast.config.summary import SummaryRow
 
 
 @cache
@@ -40,7 +40,7 @@ def print_error(error: HoldfastError) -> None:
         stderr.print(Text(error.fix))
 
 
-def summary_panel(title: str, rows: Iterable[Row]) -> Panel:
+def summary_panel(title: str, rows: Iterable[SummaryRow]) -> Panel:
     """Show label and text of each row, the labels of equal rows once."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="cyan", no_wrap=True)

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.config.encode import encode
-from holdfast.config.load import placed, read_message
-from holdfast.config.schema.label_map import StringIntLabelMap, StringIntLabelMapItem
+from holdfast.config.load import decoded_text, placed, read_text
+from holdfast.config.schema.label_map_items import StringIntLabelMap, StringIntLabelMapItem
+from holdfast.config.text.decode import Decoded, decode
+from holdfast.config.text.encode import encode
 from holdfast.errors import ConfigError, Problem, errors_of, in_file_order
 from holdfast.files import write_text
 
@@ -26,10 +27,15 @@ class LabelMapReport(NamedTuple):
 
 def load_label_map(path: str | os.PathLike[str]) -> StringIntLabelMap:
     """Read a label map; ConfigError lists every mistake that makes it unusable."""
-    label_map, problems = read_label_map(path)
-    if errors := errors_of(problems):
-        raise ConfigError(str(path), errors)
-    return label_map
+    return _usable(read_label_map(path), str(path))
+
+
+def parse_label_map(content: bytes, source: str) -> StringIntLabelMap:
+    """Take the content of a file for a label map; ConfigError as of `load_label_map`.
+
+    source: what errors call it.
+    """
+    return _usable(_judged(decode(decoded_text(content, source), StringIntLabelMap)), source)
 
 
 def save_label_map(label_map: StringIntLabelMap, path: str | os.PathLike[str]) -> None:
@@ -39,9 +45,7 @@ def save_label_map(label_map: StringIntLabelMap, path: str | os.PathLike[str]) -
 
 def read_label_map(path: str | os.PathLike[str]) -> LabelMapReport:
     """Read and judge a label map, keeping what is wrong with it beside it."""
-    source = read_message(path, StringIntLabelMap)
-    judged = (placed(problem, source.positions) for problem in _judge(source.message))
-    return LabelMapReport(source.message, in_file_order([*source.problems, *judged]))
+    return _judged(decode(read_text(Path(path)), StringIntLabelMap))
 
 
 def classes(label_map: StringIntLabelMap) -> tuple[StringIntLabelMapItem, ...]:
@@ -71,6 +75,17 @@ def ids_by_text(label_map: StringIntLabelMap, *, use_display_name: bool = False)
     }
 
 
+def _judged(decoded: Decoded[StringIntLabelMap]) -> LabelMapReport:
+    judged = (placed(problem, decoded.positions) for problem in _judge(decoded.message))
+    return LabelMapReport(decoded.message, in_file_order([*decoded.problems, *judged]))
+
+
+def _usable(report: LabelMapReport, source: str) -> StringIntLabelMap:
+    if errors := errors_of(report.problems):
+        raise ConfigError(source, errors)
+    return report.label_map
+
+
 def _judge(label_map: StringIntLabelMap) -> Iterator[Problem]:
     """Yield what the OD API refuses as errors, and what it makes the best of as warnings."""
     if not label_map.item:
@@ -93,7 +108,7 @@ def _judge_id(item: StringIntLabelMapItem, path: str) -> Iterator[Problem]:
     if item.has("id"):
         yield Problem(
             path=f"{path}.id",
-            message="id 0 is kept for the background",
+            message="id 0 is reserved for the background",
             fix="count ids from 1, in the records too",
         )
     else:
@@ -155,6 +170,6 @@ def _judge_gaps(label_map: StringIntLabelMap) -> Iterator[Problem]:
     if unused := largest - len(used):
         yield Problem(
             severity="warning",
-            message=f"{unused} of the ids 1 to {largest} are free: num_classes must be {largest}",
+            message=f"{unused} of the ids 1 to {largest} are unused: num_classes must be {largest}",
             fix="fine if your records use these ids",
         )

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from holdfast.config.decode import decode
-from holdfast.config.encode import encode
-from holdfast.config.overrides import apply_overrides
+from holdfast.config.foreign import foreign_problem
+from holdfast.config.part_choices import parse_choice
 from holdfast.config.schema.message import Message
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-from holdfast.config.tokens import Position
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
+from holdfast.config.text.encode import encode
+from holdfast.config.text.overrides import apply_overrides
+from holdfast.config.text.tokens import Position
 from holdfast.errors import ConfigError, Problem, in_file_order, nearest
-from holdfast.files import write_text
+from holdfast.files import broken_url, write_text
 
 M = TypeVar("M", bound=Message)
 
 
-class Source(NamedTuple, Generic[M]):
+class ReadText(NamedTuple, Generic[M]):
     """A file as read: the message, every mistake, and where each field stands."""
 
     path: Path
@@ -30,32 +32,67 @@ class Source(NamedTuple, Generic[M]):
 
 
 def load_config(
-    path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str],
+    overrides: Mapping[str, Any] | None = None,
+    use: Iterable[str] = (),
 ) -> TrainEvalPipelineConfig:
-    """Read a pipeline.config as the OD API would; ConfigError lists every mistake in it.
+    """Read a pipeline.config as the OD API would.
 
-    Overrides replace single fields, under the same checks:
-    `load_config("pipeline.config", {"train_config.batch_size": 8})`.
+    Args:
+        path: The file.
+        overrides: Values that replace single fields, under the same checks as the file.
+        use: Parts of one's own that the file has no field for, as `--use` takes them:
+            `["augmentation=fog,density=0.4"]`.
+
+    Returns:
+        The config: frozen, typed, with the OD API's names and defaults.
+
+    Raises:
+        ConfigError: The file cannot be read or has mistakes; `problems` lists all of them.
+
+    Example:
+        >>> config = holdfast.load_config("pipeline.config", {"train_config.batch_size": 4})
+        >>> config.train_config.batch_size
+        4
     """
-    source = read_config(path, overrides)
+    source = read_config(path, overrides, use)
     if source.problems:
         raise ConfigError(str(path), source.problems)
     return source.message
 
 
 def save_config(config: TrainEvalPipelineConfig, path: str | os.PathLike[str]) -> None:
-    """Write a pipeline.config; fields that were never set are left out, comments are lost."""
+    """Write a config as a file that the OD API reads, too.
+
+    Fields that were never set are left out. Comments of the file it was read from are lost.
+
+    Args:
+        config: The config, for example from `load_config`.
+        path: The file to write. It appears whole or not at all.
+
+    Example:
+        >>> config = holdfast.load_config("pipeline.config", {"train_config.batch_size": 4})
+        >>> holdfast.save_config(config, "smaller.config")
+        >>> holdfast.load_config("smaller.config") == config
+        True
+    """
     write_text(Path(path), encode(config))
 
 
 def read_config(
-    path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None
-) -> Source[TrainEvalPipelineConfig]:
+    path: str | os.PathLike[str],
+    overrides: Mapping[str, Any] | None = None,
+    use: Iterable[str] = (),
+) -> ReadText[TrainEvalPipelineConfig]:
     """Read a pipeline.config and keep the mistakes and places beside it.
 
-    Raises ConfigError only where there is no text to read: no file, or not UTF-8.
+    Raises ConfigError only where there is no text to read: no file, not UTF-8, or a file of another
+    kind, which is then said.
     """
-    source = read_message(path, TrainEvalPipelineConfig)
+    choices = tuple(parse_choice(text) for text in use)
+    source = _read_pipeline(Path(path))
+    if choices:
+        source = source._replace(message=source.message.replace(parts=choices))
     if not overrides:
         return source
     message, problems = apply_overrides(source.message, overrides)
@@ -65,11 +102,24 @@ def read_config(
     )
 
 
-def read_message(path: str | os.PathLike[str], message_type: type[M]) -> Source[M]:
+def _read_pipeline(path: Path) -> ReadText[TrainEvalPipelineConfig]:
+    """Read a pipeline.config; of a file that is something else, say what it is."""
+    try:
+        source = read_message(path, TrainEvalPipelineConfig)
+    except ConfigError:
+        if foreign := foreign_problem(path):
+            raise ConfigError(str(path), [foreign]) from None
+        raise
+    if source.problems and (foreign := foreign_problem(path)):
+        raise ConfigError(str(path), [foreign])
+    return source
+
+
+def read_message(path: str | os.PathLike[str], message_type: type[M]) -> ReadText[M]:
     """Read any message file and keep the mistakes and places beside it."""
     place = Path(path)
     message, problems, positions = decode(read_text(place), message_type)
-    return Source(place, message, in_file_order(problems), positions)
+    return ReadText(place, message, in_file_order(problems), positions)
 
 
 def placed(problem: Problem, positions: Mapping[str, Position]) -> Problem:
@@ -89,17 +139,25 @@ def read_text(path: Path) -> str:
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(str(path), [_unreadable(path, error)]) from error
+    return decoded_text(content, str(path))
+
+
+def decoded_text(content: bytes, source: str) -> str:
+    """Take the content of a file for UTF-8 text, or say in a ConfigError why it is none."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(str(path), [_not_utf8(content, error)]) from error
+        raise ConfigError(source, [_not_utf8(content, error)]) from error
 
 
 def _unreadable(path: Path, error: OSError) -> Problem:
     if os.path.isdir(path):  # unlike Path.is_dir, it never raises
         inside = sorted(entry.name for entry in path.glob("*.config"))
-        fix = f"name the file: {path / inside[0]}" if inside else "name a file, not a folder"
+        data = f"give a file; `holdfast inspect {path}` looks at data"
+        fix = f"give the file: {path / inside[0]}" if inside else data
         return Problem(message="it is a folder", fix=fix)
+    if url := broken_url(path):
+        return Problem(message=f"{url} is remote", fix="copy it here, and name the copy")
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         beside = (
             [entry.name for entry in path.parent.glob("*")] if os.path.isdir(path.parent) else []

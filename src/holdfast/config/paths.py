@@ -10,7 +10,11 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.config.checkpoint_folders import meant_checkpoints
+
 PLACEHOLDER = "PATH_TO_BE_CONFIGURED"
+CHECKPOINT_PART = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
+_ESCAPES = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v"}
 
 
 class Base(Enum):
@@ -53,13 +57,32 @@ def is_glob(text: str) -> bool:
     return any(character in text for character in "*?[")
 
 
+def meant(text: str) -> str:
+    r"""Write a path with slashes for backslashes, also eaten ones, and a checkpoint's prefix.
+
+    >>> meant("data\\a.record"), meant("data\train.record"), meant("a/ckpt-0.index")
+    ('data/a.record', 'data/train.record', 'a/ckpt-0')
+    """
+    whole = "".join(f"/{escaped_letters(c)}" if c < " " else c for c in text)
+    return CHECKPOINT_PART.sub("", whole.replace("\\", "/"))
+
+
+def escaped_letters(character: str) -> str:
+    """Give what stood behind the backslash of an escape: a letter, else an octal number."""
+    return _ESCAPES.get(character, f"{ord(character):o}")
+
+
 def find_files(text: str, config_folder: Path) -> Found:
     """Look a path or glob up from the working directory, then from the config's folder."""
     return _find(text, config_folder, _matches)
 
 
 def find_checkpoint(text: str, config_folder: Path) -> Found:
-    """Look a checkpoint up: a prefix such as ckpt-0, or a folder with a checkpoint in it."""
+    """Look a checkpoint up: a prefix such as ckpt-0, or a folder, of which the latest is meant.
+
+    Its .index file is given, or the only file of the oldest kind; several where it is not clear
+    which one of a folder is the latest.
+    """
     return _find(text, config_folder, _checkpoint_files)
 
 
@@ -107,7 +130,11 @@ def _matches(folder: str, path: str) -> tuple[Path, ...]:
 
 
 def _checkpoint_files(folder: str, path: str) -> tuple[Path, ...]:
-    path = os.path.join(folder, path)
-    if os.path.isdir(path):
-        return tuple(sorted(Path(path).glob("*.index")))
-    return tuple(Path(name) for name in (f"{path}.index", path) if os.path.isfile(name))
+    try:
+        prefixes = meant_checkpoints(os.path.join(folder, path))
+    except OSError:  # a folder that may not be read, or a name that is too long
+        return ()
+    names = (
+        f"{prefix}.index" if os.path.isfile(f"{prefix}.index") else prefix for prefix in prefixes
+    )
+    return tuple(Path(name) for name in names)

@@ -6,32 +6,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.config.feature_maps import feature_maps
-from holdfast.config.input_sizes import input_shape
-from holdfast.config.network import Detector, detector_of, extractor_of
-from holdfast.config.paths import find_checkpoint, find_files
-from holdfast.config.resolution import changed_resolution
+from holdfast.config.facts.feature_maps import feature_maps
+from holdfast.config.facts.input_sizes import input_shape
+from holdfast.config.facts.networks import Detector, detector_of, extractor_of
+from holdfast.config.facts.resolution import changed_resolution
+from holdfast.config.paths import Found, find_checkpoint, find_files
 from holdfast.config.schema import optimizer as optimizers
 from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.config.schema.message import Message
 from holdfast.config.schema.model import DetectionModel
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.ssd import Ssd
 from holdfast.config.schema.train import TrainConfig
-from holdfast.config.validate.schedule import chosen_schedule
+from holdfast.config.validate.learning_rate import chosen_schedule
 
 
-class Row(NamedTuple):
+class SummaryRow(NamedTuple):
     """One line of the summary."""
 
     label: str
     text: str
 
 
-def summarize(config: TrainEvalPipelineConfig, folder: Path) -> tuple[Row, ...]:
+def summarize(config: TrainEvalPipelineConfig, folder: Path) -> tuple[SummaryRow, ...]:
     """Say what will be trained, on what and how; what is not set is left out."""
-    rows: list[Row] = []
+    rows: list[SummaryRow] = []
     if config.model is not None:
         rows += _model_rows(config.model, config.train_config)
     if config.train_config is not None:
@@ -46,21 +46,21 @@ def summarize(config: TrainEvalPipelineConfig, folder: Path) -> tuple[Row, ...]:
 # The model.
 
 
-def _model_rows(model: DetectionModel, train: TrainConfig | None) -> Iterator[Row]:
+def _model_rows(model: DetectionModel, train: TrainConfig | None) -> Iterator[SummaryRow]:
     detector = detector_of(model)
     if detector is None:
         return
-    yield Row("architecture", _architecture(detector))
+    yield SummaryRow("architecture", _architecture(detector))
     features = detector.feature_extractor
     known = extractor_of(detector)
     if features is not None:
-        yield Row("extractor", features.type)
+        yield SummaryRow("extractor", features.type)
     if known is not None:
-        yield Row("backbone", known.backbone + _depth(features))
-        yield Row("neck", (known.neck or "none") + _depthwise(features))
-        yield Row("head", _head(detector, known.head))
+        yield SummaryRow("backbone", known.backbone + _depth(features))
+        yield SummaryRow("neck", (known.neck or "none") + _depthwise(features))
+        yield SummaryRow("head", _head(detector, known.head))
     yield from _size_rows(model, detector, train)
-    yield Row("classes", str(detector.num_classes))
+    yield SummaryRow("classes", str(detector.num_classes))
 
 
 def _architecture(detector: Detector) -> str:
@@ -98,49 +98,59 @@ def _head(detector: Detector, usual: str) -> str:
 
 def _size_rows(
     model: DetectionModel, detector: Detector, train: TrainConfig | None
-) -> Iterator[Row]:
+) -> Iterator[SummaryRow]:
     shape = input_shape(model, train.batch_size if train else 1)
     resizer = (
         detector.image_resizer.which("image_resizer_oneof") if detector.image_resizer else None
     )
     if shape is None:
-        yield Row("input", f"any size ({resizer})" if resizer else "no resizer")
+        yield SummaryRow("input", f"any size ({resizer})" if resizer else "no resizer")
         return
     bound = "" if shape.fixed else "at most "
-    yield Row("input", f"{bound}{shape.height} x {shape.width} ({resizer})")
+    yield SummaryRow("input", f"{bound}{shape.height} x {shape.width} ({resizer})")
     maps = feature_maps(model, shape)
     if maps:
         sizes = ", ".join(f"{each.height} x {each.width}" for each in maps)
-        yield Row(
+        yield SummaryRow(
             "feature maps", f"{bound}{sizes} (strides {', '.join(str(m.stride) for m in maps)})"
         )
     if any(each.anchors for each in maps):
         terms = " + ".join(
             f"{each.height}·{each.width}·{each.anchors_per_location}" for each in maps
         )
-        yield Row("anchors", f"{bound}{terms} = {sum(each.anchors for each in maps)}")
+        yield SummaryRow("anchors", f"{bound}{terms} = {sum(each.anchors for each in maps)}")
     if change := changed_resolution(model):
-        yield Row("resolution", str(change))
+        yield SummaryRow("resolution", str(change))
 
 
 # The training.
 
 
-def _train_rows(train: TrainConfig, folder: Path) -> Iterator[Row]:
-    yield Row("batch size", str(train.batch_size))
-    yield Row("steps", str(train.num_steps) if train.num_steps else "no end (num_steps is not set)")
+def _train_rows(train: TrainConfig, folder: Path) -> Iterator[SummaryRow]:
+    yield SummaryRow("batch size", str(train.batch_size))
+    yield SummaryRow(
+        "steps", str(train.num_steps) if train.num_steps else "no end (num_steps is not set)"
+    )
     if train.optimizer is not None:
-        yield Row("optimizer", _optimizer(train.optimizer))
+        yield SummaryRow("optimizer", _optimizer(train.optimizer))
         _, schedule = chosen_schedule(train.optimizer)
         if schedule is not None:
-            yield Row("learning rate", _schedule(schedule))
+            yield SummaryRow("learning rate", _schedule(schedule))
     names = [step.which("preprocessing_step") for step in train.data_augmentation_options]
-    yield Row("augmentation", ", ".join(name for name in names if name) or "none")
+    yield SummaryRow("augmentation", ", ".join(name for name in names if name) or "none")
     if train.fine_tune_checkpoint:
         found = find_checkpoint(train.fine_tune_checkpoint, folder)
         kind = train.fine_tune_checkpoint_type or "type not set"
-        text = f"{train.fine_tune_checkpoint} ({kind}; {found.base.value})"
-        yield Row("starts from", text)
+        text = f"{_checkpoint(train.fine_tune_checkpoint, found)} ({kind}; {found.base.value})"
+        yield SummaryRow("starts from", text)
+
+
+def _checkpoint(written: str, found: Found) -> str:
+    """Name the checkpoint, and which one it is of a folder."""
+    if len(found.files) != 1:
+        return written
+    prefix = found.files[0].name.removesuffix(".index")
+    return written if written.endswith(prefix) else f"{written}: {prefix}"
 
 
 def _optimizer(optimizer: optimizers.Optimizer) -> str:
@@ -183,12 +193,12 @@ def _schedule(schedule: Message) -> str:
 # The data.
 
 
-def _reader_rows(label: str, reader: InputReader, folder: Path) -> Iterator[Row]:
+def _reader_rows(label: str, reader: InputReader, folder: Path) -> Iterator[SummaryRow]:
     records = reader.tf_record_input_reader
     for pattern in records.input_path if records else ():
         found = find_files(pattern, folder)
         count = f"{len(found.files)} files, " if len(found.files) > 1 else ""
-        yield Row(label, f"{pattern} ({count}{found.base.value})")
+        yield SummaryRow(label, f"{pattern} ({count}{found.base.value})")
     if reader.label_map_path:
         found = find_files(reader.label_map_path, folder)
-        yield Row("label map", f"{reader.label_map_path} ({found.base.value})")
+        yield SummaryRow("label map", f"{reader.label_map_path} ({found.base.value})")

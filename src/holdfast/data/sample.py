@@ -17,7 +17,7 @@ class Sample(NamedTuple):
         Tensor  # encoded bytes (scalar string), or once decoded uint8 / float32 (H, W, 3), 0..255
     )
     source_id: Tensor  # string: what the data calls the image
-    boxes: Tensor  # float32 (N, 4) y_min, x_min, y_max, x_max, normalised to the image
+    boxes: Tensor  # float32 (N, 4) y_min, x_min, y_max, x_max, normalized to the image
     classes: Tensor  # int32 (N,) 0-based: label-map id - 1
     weights: Tensor = None  # float32 (N,)
     confidences: Tensor = None  # float32 (N,)
@@ -27,7 +27,7 @@ class Sample(NamedTuple):
     is_crowd: Tensor = None  # bool (N,)
     areas: Tensor = None  # float32 (N,) in pixels of the original image
     masks: Tensor = None  # uint8 (N, H, W) 0 or 1
-    keypoints: Tensor = None  # float32 (N, K, 2) y, x normalised to the image; NaN = unlabelled
+    keypoints: Tensor = None  # float32 (N, K, 2) y, x normalized to the image; NaN = unlabeled
     visibilities: Tensor = None  # bool (N, K)
     multiclass_scores: Tensor = None  # float32 (N, C + 1)
 
@@ -44,11 +44,11 @@ class Sample(NamedTuple):
 class GroundTruth(NamedTuple):
     """What the images of a batch show; B images, G boxes an image, padded with weight 0."""
 
-    boxes: Tensor  # float32 (B, G, 4) y_min, x_min, y_max, x_max, normalised to the padded input
+    boxes: Tensor  # float32 (B, G, 4) y_min, x_min, y_max, x_max, normalized to the padded input
     classes: Tensor  # int32 (B, G) 0-based
     weights: Tensor  # float32 (B, G); 0 = padding
     masks: Tensor = None  # uint8 (B, G, H, W) at input size
-    keypoints: Tensor = None  # float32 (B, G, K, 2) y, x normalised to the padded input; NaN = none
+    keypoints: Tensor = None  # float32 (B, G, K, 2) y, x normalized to the padded input; NaN = none
     visibilities: Tensor = None  # bool (B, G, K)
     is_crowd: Tensor = None  # bool (B, G)
     group_of: Tensor = None  # bool (B, G)
@@ -59,7 +59,7 @@ class GroundTruth(NamedTuple):
 class Batch(NamedTuple):
     """What one training step takes."""
 
-    images: Tensor  # float32 or uint8 (B, H, W, C) 0..255, resized and padded, not normalised
+    images: Tensor  # float32 or uint8 (B, H, W, C) 0..255, resized and padded, not normalized
     sizes: Tensor  # int32 (B, 3) height, width, channels after the resize, before the padding
     truth: GroundTruth
     source_ids: Tensor  # string (B,)

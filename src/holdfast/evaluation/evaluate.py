@@ -8,29 +8,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from holdfast.data.evaluation_input import EvaluationBatch, EvaluationInput
+from holdfast.data.input.evaluation_input import EvaluationBatch, EvaluationInput
 from holdfast.errors import HoldfastError
-from holdfast.evaluation.metrics_set import Evaluators, MetricsSet
-from holdfast.evaluation.objects import found_objects, labelled_objects
+from holdfast.evaluation.evaluation_step import EvaluatedBatch
+from holdfast.evaluation.metrics.compared_objects import found_objects, labeled_objects
+from holdfast.evaluation.metrics.metrics_set import Evaluators, MetricsSet
 from holdfast.evaluation.result import EvaluationResult
-from holdfast.evaluation.step import Detector, EvaluationStep, StepResult
+from holdfast.progress import Progress, silent
 
-Progress = Callable[[int, int], None]  # images done, of all
-Step = Callable[[EvaluationBatch], StepResult]
-
-
-def evaluate_detector(
-    detector: Detector,
-    data: EvaluationInput,
-    metrics: MetricsSet,
-    *,
-    with_loss: bool = False,
-    progress: Progress = lambda done, total: None,
-) -> EvaluationResult:
-    """Evaluate a detector once; with_loss adds its mean loss terms to the metrics."""
-    return evaluate_step(
-        EvaluationStep(detector, with_loss=with_loss), data, metrics, progress=progress
-    )
+Step = Callable[[EvaluationBatch], EvaluatedBatch]
 
 
 def evaluate_step(
@@ -38,7 +24,7 @@ def evaluate_step(
     data: EvaluationInput,
     metrics: MetricsSet,
     *,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> EvaluationResult:
     """Evaluate with a step that lives longer, so that it is not traced again each time."""
     start = time.perf_counter()
@@ -47,7 +33,7 @@ def evaluate_step(
     images = 0
     for batch in data.batches():
         detections, terms = step(batch)
-        evaluators.add(labelled_objects(batch, images), found_objects(detections, batch, images))
+        evaluators.add(labeled_objects(batch, images), found_objects(detections, batch, images))
         real = int(np.count_nonzero(batch.is_real))
         for name, value in terms.items():
             losses[name] += float(value) * real

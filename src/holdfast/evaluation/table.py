@@ -51,5 +51,5 @@ def _table() -> Table:
 
 
 def _number(value: float | None) -> Text:
-    """Write a score; where there is no object, there is none."""
+    """Write a score; a class without objects has none."""
     return Text("no object", style="dim") if value is None else Text(f"{value:.4f}")

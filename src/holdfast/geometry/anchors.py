@@ -1,26 +1,30 @@
 """Anchor generators: the default boxes that a detector corrects, tiled over its feature maps.
 
-Anchors are constants, so they are NumPy arrays: one float32 (height * width * per location, 4) for
-each feature map, in the order row, column, anchor. The arithmetic is float32 in the order of the
-OD API, because matching breaks ties between anchors of equal overlap by the last bit.
+One float32 (height * width * per location, 4) for each feature map, in the order row, column,
+anchor. Of an input whose size is known they are constants, so NumPy arrays; of one whose height and
+width are tensors they are tensors, by the same formulas. The arithmetic is float32 in the order of
+the OD API, because matching breaks ties between anchors of equal overlap by the last bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from keras import ops
 from numpy.typing import NDArray
 
 from holdfast.errors import HoldfastError
+from holdfast.geometry.tensor import Tensor
 
-FloatArray = NDArray[np.float32]
-Shape = tuple[int, int]  # height, width of a feature map
+FloatArray = NDArray[np.float32] | Tensor
+Side = int | Tensor  # a tensor where it is not known before the network runs
+Shape = tuple[Side, Side]  # height, width of a feature map
 
 
-class AnchorGenerator(Protocol):
+class AnchorLayer(Protocol):
     """Lays out anchors for a detector."""
 
     @property
@@ -28,14 +32,14 @@ class AnchorGenerator(Protocol):
         """How many anchors stand at each location, for each feature map."""
 
     def anchors(
-        self, shapes: Sequence[Shape], image_height: int, image_width: int
+        self, shapes: Sequence[Shape], image_height: Side, image_width: Side
     ) -> list[FloatArray]:
         """Give the anchors of each feature map."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SsdAnchors:
-    """The default boxes of SSD, normalised to the image: scales grow from map to map.
+    """The default boxes of SSD, normalized to the image: scales grow from map to map.
 
     Sizes are relative to the shorter side of the image, so that an anchor of aspect ratio 1 is
     square in any image. Without strides, the anchors of a map are spread evenly over the image.
@@ -79,20 +83,25 @@ class SsdAnchors:
         return tuple(len(specification) for specification in self._specifications())
 
     def anchors(
-        self, shapes: Sequence[Shape], image_height: int, image_width: int
+        self, shapes: Sequence[Shape], image_height: Side, image_width: Side
     ) -> list[FloatArray]:
-        """Give the anchors of each feature map, normalised to the image and not clipped."""
-        image = np.array([image_height, image_width], np.float32)
-        base = np.array([self.base_anchor_height, self.base_anchor_width], np.float32)
-        base_size = image.min() / image * base
+        """Give the anchors of each feature map, normalized to the image and not clipped."""
+        image = [_float32(image_height), _float32(image_width)]
+        shorter = _library(image_height, image_width).minimum(*image)
+        base_size = [
+            shorter / side * _as_float32(base)
+            for side, base in zip(
+                image, (self.base_anchor_height, self.base_anchor_width), strict=True
+            )
+        ]
         layers = self._specifications()
         strides = self._in_image(self.height_stride, self.width_stride, image)
         offsets = self._in_image(self.height_offset, self.width_offset, image)
         _check_maps("SSD", len(layers), shapes)
         anchors = []
         for layer, (shape, specification) in enumerate(zip(shapes, layers, strict=True)):
-            stride = strides[layer] if strides else np.float32(1) / np.array(shape, np.float32)
-            offset = offsets[layer] if offsets else np.float32(0.5) * stride
+            stride = strides[layer] if strides else [1.0 / _float32(side) for side in shape]
+            offset = offsets[layer] if offsets else [0.5 * each for each in stride]
             scales = [scale for scale, _ in specification]
             ratios = [ratio for _, ratio in specification]
             anchors.append(tile(shape, scales, ratios, base_size, stride, offset))
@@ -126,10 +135,13 @@ class SsdAnchors:
 
     @staticmethod
     def _in_image(
-        heights: Sequence[int], widths: Sequence[int], image: FloatArray
-    ) -> list[FloatArray]:
+        heights: Sequence[int], widths: Sequence[int], image: Sequence[Tensor]
+    ) -> list[list[Tensor]]:
         """Divide pairs of pixels by the image's size; none stay none."""
-        return [np.array(pair, np.float32) / image for pair in zip(heights, widths, strict=False)]
+        return [
+            [_float32(pixels) / side for pixels, side in zip(pair, image, strict=True)]
+            for pair in zip(heights, widths, strict=False)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +165,7 @@ class MultiscaleAnchors:
         return (len(self.aspect_ratios) * self.scales_per_octave,) * len(self._levels())
 
     def anchors(
-        self, shapes: Sequence[Shape], image_height: int, image_width: int
+        self, shapes: Sequence[Shape], image_height: Side, image_width: Side
     ) -> list[FloatArray]:
         """Give the anchors of each feature map, not clipped."""
         _check_maps("multiscale", len(self._levels()), shapes)
@@ -161,8 +173,7 @@ class MultiscaleAnchors:
         anchors = []
         for shape, level in zip(shapes, self._levels(), strict=True):
             stride = 2**level
-            # An image that the stride does not divide has its first anchor in the corner.
-            offset = [0 if side % stride else stride / 2 for side in (image_height, image_width)]
+            offset = [_offset(side, stride) for side in (image_height, image_width)]
             base_size = [stride * self.anchor_scale] * 2
             boxes = tile(shape, *_grid(scales, self.aspect_ratios), base_size, [stride] * 2, offset)
             if self.normalize_coordinates:
@@ -193,7 +204,7 @@ class GridAnchors:
         return (len(self.scales) * len(self.aspect_ratios),)
 
     def anchors(
-        self, shapes: Sequence[Shape], image_height: int = 0, image_width: int = 0
+        self, shapes: Sequence[Shape], image_height: Side = 0, image_width: Side = 0
     ) -> list[FloatArray]:
         """Give the anchors of the only feature map in pixels; the image's size does not matter."""
         _check_maps("grid", 1, shapes)
@@ -204,7 +215,7 @@ class GridAnchors:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnchorGrid:
+class GridLevel:
     """One grid of flexible anchors, in pixels; box i has base_sizes[i] and aspect_ratios[i]."""
 
     base_sizes: Sequence[float]
@@ -227,7 +238,7 @@ class AnchorGrid:
 class FlexibleGridAnchors:
     """A grid of its own sizes, ratios and strides for each feature map."""
 
-    anchor_grid: Sequence[AnchorGrid]
+    anchor_grid: Sequence[GridLevel]
     normalize_coordinates: bool = True
 
     @property
@@ -236,7 +247,7 @@ class FlexibleGridAnchors:
         return tuple(len(grid.base_sizes) for grid in self.anchor_grid)
 
     def anchors(
-        self, shapes: Sequence[Shape], image_height: int, image_width: int
+        self, shapes: Sequence[Shape], image_height: Side, image_width: Side
     ) -> list[FloatArray]:
         """Give the anchors of each feature map, not clipped."""
         _check_maps("flexible grid", len(self.anchor_grid), shapes)
@@ -255,9 +266,9 @@ def tile(
     shape: Shape,
     scales: Sequence[float],
     aspect_ratios: Sequence[float],
-    base_size: Sequence[float] | FloatArray,
-    stride: Sequence[float] | FloatArray,
-    offset: Sequence[float] | FloatArray,
+    base_size: Sequence[Tensor],
+    stride: Sequence[Tensor],
+    offset: Sequence[Tensor],
 ) -> FloatArray:
     """Place one box for each (scale, aspect ratio) at every location of a grid of this shape.
 
@@ -265,14 +276,19 @@ def tile(
     """
     scale = np.array(scales, np.float32)  # (K,)
     root = np.sqrt(np.array(aspect_ratios, np.float32))  # (K,)
-    size = np.stack(
-        [scale / root * np.float32(base_size[0]), scale * root * np.float32(base_size[1])], axis=-1
+    library = _library(*shape)
+    size = library.stack(
+        [scale / root * _float32(base_size[0]), scale * root * _float32(base_size[1])], axis=-1
     )  # (K, 2)
-    y = np.arange(shape[0], dtype=np.float32) * np.float32(stride[0]) + np.float32(offset[0])
-    x = np.arange(shape[1], dtype=np.float32) * np.float32(stride[1]) + np.float32(offset[1])
-    center = np.stack(np.meshgrid(y, x, indexing="ij"), axis=-1)[:, :, None, :]  # (H, W, 1, 2)
+    y, x = (
+        _float32(library.arange(side)) * _float32(step) + _float32(first)
+        for side, step, first in zip(shape, stride, offset, strict=True)
+    )
+    grid = library.stack(library.meshgrid(y, x, indexing="ij"), axis=-1)  # (H, W, 2)
+    center = library.expand_dims(grid, 2)  # (H, W, 1, 2)
     half = np.float32(0.5) * size  # (K, 2)
-    return np.concatenate([center - half, center + half], axis=-1).reshape(-1, 4)
+    boxes = library.concatenate([center - half, center + half], axis=-1)  # (H, W, K, 4)
+    return library.reshape(boxes, (-1, 4))
 
 
 def _grid(
@@ -283,9 +299,25 @@ def _grid(
     return [scale for scale, _ in pairs], [ratio for _, ratio in pairs]
 
 
-def _normalized(boxes: FloatArray, image_height: int, image_width: int) -> FloatArray:
-    y_scale, x_scale = np.float32(1 / image_height), np.float32(1 / image_width)
-    return boxes * np.array([y_scale, x_scale, y_scale, x_scale], np.float32)
+def _normalized(boxes: FloatArray, image_height: Side, image_width: Side) -> FloatArray:
+    y_scale, x_scale = 1.0 / _float32(image_height), 1.0 / _float32(image_width)
+    return boxes * _library(image_height, image_width).stack([y_scale, x_scale, y_scale, x_scale])
+
+
+def _offset(side: Side, stride: int) -> Tensor:
+    """Give the place of the first anchor: in the corner if the stride does not divide the side."""
+    if ops.is_tensor(side):
+        return ops.where(side % stride == 0, stride / 2, 0.0)
+    return 0.0 if side % stride else stride / 2
+
+
+def _library(*sides: Side) -> Any:
+    """Choose what computes: NumPy with numbers, Keras where one of them is a tensor."""
+    return ops if any(map(ops.is_tensor, sides)) else np
+
+
+def _float32(value: Any) -> Tensor:
+    return ops.cast(value, "float32") if ops.is_tensor(value) else np.float32(value)
 
 
 def _as_float32(value: float) -> float:

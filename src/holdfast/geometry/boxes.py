@@ -1,4 +1,4 @@
-"""Boxes: corner form and centre form, area, clipping, and change of frame.
+"""Boxes: corner form and center form, area, clipping, and change of frame.
 
 A box is (y_min, x_min, y_max, x_max) on the last axis; every function takes any leading shape.
 """
@@ -13,7 +13,7 @@ from holdfast.geometry.tensor import Tensor
 
 
 class CenterForm(NamedTuple):
-    """Boxes by centre and size, each (...)."""
+    """Boxes by center and size, each (...)."""
 
     y: Tensor
     x: Tensor
@@ -22,7 +22,7 @@ class CenterForm(NamedTuple):
 
 
 def to_center_form(boxes: Tensor) -> CenterForm:
-    """Give centres and sizes of boxes (..., 4).
+    """Give centers and sizes of boxes (..., 4).
 
     >>> [float(value) for value in to_center_form(ops.array([0.0, 2.0, 4.0, 4.0]))]
     [2.0, 3.0, 4.0, 2.0]
@@ -34,7 +34,7 @@ def to_center_form(boxes: Tensor) -> CenterForm:
 
 
 def from_center_form(center: CenterForm) -> Tensor:
-    """Give boxes (..., 4) of centres and sizes."""
+    """Give boxes (..., 4) of centers and sizes."""
     half_height = center.height / 2.0
     half_width = center.width / 2.0
     return ops.stack(
@@ -84,13 +84,8 @@ def to_frame(boxes: Tensor, window: Tensor) -> Tensor:
     return (boxes - shift) * scale
 
 
-def scaled(boxes: Tensor, y_scale: Tensor, x_scale: Tensor) -> Tensor:
-    """Multiply the coordinates of boxes (..., 4), e.g. by the image's size to get pixels."""
-    return boxes * ops.stack([y_scale, x_scale, y_scale, x_scale], axis=-1)
-
-
 def true_image_windows(sizes: Tensor, height: Tensor, width: Tensor) -> Tensor:
-    """Give the part of a padded input that is image: (B, 4), normalised to the input.
+    """Give the part of a padded input that is image: (B, 4), normalized to the input.
 
     sizes is int32 (B, 3), height, width and channels before the padding.
     """

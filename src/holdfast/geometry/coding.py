@@ -17,7 +17,7 @@ from holdfast.geometry.tensor import Tensor
 EPSILON = 1e-8
 
 
-class BoxCoder(Protocol):
+class Coder(Protocol):
     """Writes boxes as codes relative to anchors."""
 
     @property
@@ -33,7 +33,7 @@ class BoxCoder(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FasterRcnnCoder:
-    """Centre offsets over the anchor's size and log size ratios: (ty, tx, th, tw).
+    """Center offsets over the anchor's size and log size ratios: (ty, tx, th, tw).
 
     >>> anchor = ops.array([0.0, 0.0, 1.0, 1.0])
     >>> coder = FasterRcnnCoder()
@@ -78,55 +78,6 @@ class FasterRcnnCoder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeypointCoder:
-    """The Faster R-CNN code with the offsets of keypoints appended.
-
-    Boxes are (..., 4 + 2 num_keypoints): the box, then y, x of each keypoint; so is what decode
-    gives. A keypoint that is NaN stays NaN in the code.
-    """
-
-    num_keypoints: int
-    y_scale: float = 10.0
-    x_scale: float = 10.0
-    height_scale: float = 5.0
-    width_scale: float = 5.0
-
-    @property
-    def code_size(self) -> int:
-        """Numbers in the code of one box."""
-        return 4 + 2 * self.num_keypoints
-
-    def encode(self, boxes: Tensor, anchors: Tensor) -> Tensor:
-        """Write boxes with keypoints relative to anchors."""
-        center, size = self._tiled(_guarded(to_center_form(anchors)))  # (..., 2 K)
-        keypoints = (boxes[..., 4:] - center) / size * self._scales()
-        codes = self._box_coder().encode(boxes[..., :4], anchors)
-        return ops.concatenate([codes, keypoints], axis=-1)
-
-    def decode(self, codes: Tensor, anchors: Tensor) -> Tensor:
-        """Give the boxes and keypoints of codes."""
-        center, size = self._tiled(to_center_form(anchors))  # (..., 2 K)
-        keypoints = codes[..., 4:] / self._scales() * size + center
-        boxes = self._box_coder().decode(codes[..., :4], anchors)
-        return ops.concatenate([boxes, keypoints], axis=-1)
-
-    def _tiled(self, anchor: CenterForm) -> tuple[Tensor, Tensor]:
-        center = ops.stack([anchor.y, anchor.x] * self.num_keypoints, axis=-1)
-        return center, ops.stack([anchor.height, anchor.width] * self.num_keypoints, axis=-1)
-
-    def _scales(self) -> Tensor:
-        return ops.array([self.y_scale, self.x_scale] * self.num_keypoints, "float32")
-
-    def _box_coder(self) -> FasterRcnnCoder:
-        return FasterRcnnCoder(
-            y_scale=self.y_scale,
-            x_scale=self.x_scale,
-            height_scale=self.height_scale,
-            width_scale=self.width_scale,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class MeanStddevCoder:
     """Corner differences over a fixed standard deviation."""
 
@@ -148,7 +99,7 @@ class MeanStddevCoder:
 
 @dataclass(frozen=True, kw_only=True)
 class SquareCoder:
-    """Centre offsets and one log length, (ty, tx, tl): every decoded box is a square."""
+    """Center offsets and one log length, (ty, tx, tl): every decoded box is a square."""
 
     y_scale: float = 10.0
     x_scale: float = 10.0

@@ -32,7 +32,7 @@ class Matches(NamedTuple):
     state: Tensor  # int32 (B, A)  a MatchState
 
 
-class Matcher(Protocol):
+class AnchorMatcher(Protocol):
     """Matches anchors with ground-truth boxes; a box of weight 0 is never matched."""
 
     def match(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from keras import ops
 
-from holdfast.geometry.boxes import area, corners, to_center_form
+from holdfast.geometry.boxes import area, corners
 from holdfast.geometry.tensor import Tensor
 
 Similarity = Callable[[Tensor, Tensor], Tensor]
@@ -64,7 +64,7 @@ def thresholded_iou(first: Tensor, second: Tensor, *, iou_threshold: float = 0.5
 
 
 def giou(first: Tensor, second: Tensor) -> Tensor:
-    """Generalised intersection over union (Rezatofighi et al. 2019), -1..1.
+    """Generalized intersection over union (Rezatofighi et al. 2019), -1..1.
 
     It falls further the farther two boxes that share nothing lie apart; 0 where both are empty and
     at one place.
@@ -76,24 +76,6 @@ def giou(first: Tensor, second: Tensor) -> Tensor:
     has_hull = hull > 0.0
     waste = (hull - union) / ops.where(has_hull, hull, 1.0)
     return ops.where(has_hull, overlap - waste, 0.0)
-
-
-def detr_similarity(
-    first: Tensor,
-    second: Tensor,
-    class_similarity: Tensor,
-    *,
-    l1_weight: float = 5.0,
-    giou_weight: float = 2.0,
-) -> Tensor:
-    """Minus the matching cost of DETR: centre-form distance, GIoU and class agreement.
-
-    class_similarity is the inner product of both sides' class vectors, of the result's shape.
-    """
-    distance = 0.0
-    for value, other in zip(to_center_form(first), to_center_form(second), strict=True):
-        distance = distance + ops.abs(value - other)
-    return class_similarity - l1_weight * distance - giou_weight * (1.0 - giou(first, second))
 
 
 def _hull_area(first: Tensor, second: Tensor) -> Tensor:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import keras
 from keras import ops
 
+from holdfast.geometry.chance import uniform
 from holdfast.geometry.tensor import Tensor
 
 # (candidates, positives, size) -> which were drawn; all bool (B, A)
@@ -19,22 +19,23 @@ def balanced_sample(
     size: int | None,
     *,
     positive_fraction: float = 0.5,
-    seed: int | keras.random.SeedGenerator,
+    seeds: Tensor,
 ) -> Tensor:
     """Draw up to `size` of each image's candidates at random, bool (B, A).
 
     At most positive_fraction of them are positives; negatives fill up the rest, as far as there are
     any. Without a size all positives are drawn, and so many negatives that positives make up
-    positive_fraction. Draws differ from call to call only if seed is a SeedGenerator.
+    positive_fraction. seeds (B, 2) are the images': the same seeds draw the same.
 
     >>> mask = ops.array([[True, True, True, True]])
-    >>> drawn = balanced_sample(mask, ops.array([[True, True, True, False]]), 2, seed=0)
+    >>> positives = ops.array([[True, True, True, False]])
+    >>> drawn = balanced_sample(mask, positives, 2, seeds=ops.array([[0, 0]]))
     >>> drawn.numpy().sum(), bool(drawn[0, 3])
     (np.int64(2), True)
     """
     is_positive = ops.logical_and(candidates, positives)
     is_negative = ops.logical_and(candidates, ops.logical_not(positives))
-    order = keras.random.uniform(ops.shape(candidates), seed=seed)
+    order = uniform(seeds, ops.shape(candidates)[1:])
     num_positives = _count(is_positive)  # (B, 1)
     if size is None:
         ratio = (1.0 - positive_fraction) / positive_fraction

@@ -151,7 +151,9 @@ class Order(NamedTuple):
     is_kept: Tensor  # bool (..., N)  False: an empty place
 
 
-def greedy_order(boxes: Tensor, scores: Tensor, *, limit: int, iou_threshold: float) -> Order:
+def greedy_order(
+    boxes: Tensor, scores: Tensor, *, limit: int | Tensor, iou_threshold: float
+) -> Order:
     """List boxes (B, A, 4) by falling scores (B, A), without those that overlap a better one.
 
     Gives (B, limit). An iou_threshold of 1 or more drops none.
@@ -174,7 +176,7 @@ def _suppress(
     boxes: Tensor,
     scores: Tensor,
     *,
-    limit: int,
+    limit: int | Tensor,
     iou_threshold: float,
     score_threshold: float,
     soft_sigma: float,
@@ -185,6 +187,7 @@ def _suppress(
     """
     num_classes = scores.shape[1]
     has_own_boxes = boxes.shape[1] > 1
+    known_limit = limit if isinstance(limit, int) else None
     # The kernel has no gradient; without this, TensorFlow would look for one through the loop.
     boxes, scores = ops.stop_gradient(boxes), ops.stop_gradient(scores)
 
@@ -199,14 +202,17 @@ def _suppress(
             soft_nms_sigma=soft_sigma,
             pad_to_max_output_size=True,
         )
-        return tf.ensure_shape(indices, [limit]), tf.ensure_shape(kept_scores, [limit]), count
+        indices, kept_scores = (
+            tf.ensure_shape(each, [known_limit]) for each in (indices, kept_scores)
+        )
+        return indices, kept_scores, count
 
     indices, kept_scores, counts = tf.map_fn(
         suppress_one,
         tf.range(tf.shape(scores)[0] * num_classes),
         fn_output_signature=(
-            tf.TensorSpec([limit], tf.int32),
-            tf.TensorSpec([limit], tf.float32),
+            tf.TensorSpec([known_limit], tf.int32),
+            tf.TensorSpec([known_limit], tf.float32),
             tf.TensorSpec([], tf.int32),
         ),
     )

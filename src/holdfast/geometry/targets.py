@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from holdfast.geometry.coding import BoxCoder
+from holdfast.geometry.coding import Coder
 from holdfast.geometry.gather import rows_at
-from holdfast.geometry.matching import Matcher, Matches, MatchState
+from holdfast.geometry.matching import AnchorMatcher, Matches, MatchState
 from holdfast.geometry.overlap import Similarity
 from holdfast.geometry.tensor import Tensor
 
@@ -40,7 +40,7 @@ class ConfidenceTargets(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetAssigner:
+class AnchorAssigner:
     """Matches anchors with the ground truth and says what each learns.
 
     boxes are (B, G, 4), classes int32 (B, G) and weights (B, G); G may be 0. An anchor counts as
@@ -48,8 +48,8 @@ class TargetAssigner:
     """
 
     similarity: Similarity
-    matcher: Matcher
-    coder: BoxCoder
+    matcher: AnchorMatcher
+    coder: Coder
     negative_class_weight: float = 1.0
 
     def assign(
@@ -58,19 +58,14 @@ class TargetAssigner:
         boxes: Tensor,
         classes: Tensor,
         weights: Tensor,
-        keypoints: Tensor | None = None,
     ) -> Targets:
-        """Assign targets to anchors (A, 4), or (B, A, 4).
-
-        keypoints (B, G, K, 2) are for a coder that writes them; NaN where not labelled.
-        """
+        """Assign targets to anchors (A, 4), or (B, A, 4)."""
         anchors = ops.stop_gradient(ops.convert_to_tensor(anchors, "float32"))
         matches = self.matcher.match(anchors, boxes, weights, self.similarity)
         is_positive = matches.state == int(MatchState.POSITIVE)
         is_negative = matches.state == int(MatchState.NEGATIVE)
         box_weights = _of_matched(weights, matches)
-        rows = boxes if keypoints is None else _with_keypoints(boxes, keypoints)
-        codes = self.coder.encode(_of_matched(rows, matches), anchors)
+        codes = self.coder.encode(_of_matched(boxes, matches), anchors)
         return Targets(
             matches=matches,
             classes=ops.where(is_positive, _of_matched(classes, matches), BACKGROUND),
@@ -141,8 +136,3 @@ def _of_matched(rows: Tensor, matches: Matches) -> Tensor:
     padded = ops.pad(rows, [[0, 0], [1, 0], *[[0, 0]] * (len(rows.shape) - 2)])
     is_positive = matches.state == int(MatchState.POSITIVE)
     return rows_at(padded, ops.where(is_positive, matches.box_index + 1, 0))
-
-
-def _with_keypoints(boxes: Tensor, keypoints: Tensor) -> Tensor:
-    batch, count, number = ops.shape(keypoints)[:3]
-    return ops.concatenate([boxes, ops.reshape(keypoints, (batch, count, 2 * number))], axis=-1)

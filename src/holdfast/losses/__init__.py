@@ -1,1 +1,1 @@
-"""Losses of classes, boxes and heatmaps, and the choice of anchors that count: pure functions."""
+"""Losses of classes and boxes, and the choice of anchors that count: pure functions."""

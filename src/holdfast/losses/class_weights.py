@@ -5,14 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from keras import ops
-
-from holdfast.geometry.tensor import Tensor
-
-
-def weigh_by_class(weights: Tensor, classes: Tensor, class_weights: Tensor) -> Tensor:
-    """Multiply the weights (B, G) of boxes by the weight (C,) of their class (B, G)."""
-    return weights * ops.take(ops.convert_to_tensor(class_weights, "float32"), classes)
 
 
 def balanced_class_weights(counts: Sequence[int]) -> list[float]:

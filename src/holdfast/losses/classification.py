@@ -15,6 +15,7 @@ from keras import ops
 from holdfast.geometry.tensor import Tensor
 
 # x logits, t targets, p = sigmoid(x)
+
 ClassificationLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
@@ -122,6 +123,16 @@ def _alpha_of(is_true: Tensor, alpha: float | None, dtype: Any) -> Tensor:
     if alpha is None:
         return ops.ones((), dtype=dtype)
     return ops.where(is_true, ops.cast(alpha, dtype), ops.cast(1.0 - alpha, dtype))
+
+
+def of_dense_targets(loss: Callable[..., Tensor]) -> ClassificationLoss:
+    """Let a loss see one form alone: targets (B, A, C), and weights (B, A, C) or (B, A, 1)."""
+
+    def dense(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+        of_entries = weights[..., None] if len(weights.shape) == 2 else weights
+        return loss(logits, _dense(targets, logits), of_entries)
+
+    return dense
 
 
 def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

@@ -1,18 +1,14 @@
 """Localization losses of anchors: one number (B, A) for predictions and targets (B, A, D).
 
-A target that is NaN (a keypoint nobody labelled) costs nothing.
+A target that is NaN (a keypoint nobody labeled) costs nothing.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from keras import ops
 
 from holdfast.geometry.overlap import giou, iou
 from holdfast.geometry.tensor import Tensor
-
-LocalizationLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def smooth_l1(
@@ -46,7 +42,7 @@ def iou_loss(boxes: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
 
 
 def giou_loss(boxes: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """1 - generalised intersection over union of decoded boxes (B, A, 4)."""
+    """1 - generalized intersection over union of decoded boxes (B, A, 4)."""
     return (1.0 - giou(boxes, targets)) * weights
 
 

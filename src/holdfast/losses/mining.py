@@ -18,7 +18,7 @@ RankedBy = Literal["BOTH", "CLASSIFICATION", "LOCALIZATION"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HardExampleMiner:
+class HardMiner:
     """Ranks anchors by their loss, and keeps positives and a few negatives for each of them.
 
     The num_hard_examples most costly anchors whose predicted boxes do not overlap a more costly one
@@ -44,11 +44,11 @@ class HardExampleMiner:
 
         The losses are (B, A), boxes the decoded predictions (B, A, 4), state the MatchState (B, A).
         """
-        num_anchors = boxes.shape[1]
+        num_anchors = ops.shape(boxes)[1]  # a tensor where the image's size is not known yet
         order = greedy_order(
             boxes,
             self._ranking(classification_loss, localization_loss),
-            limit=min(self.num_hard_examples or num_anchors, num_anchors),
+            limit=self._limit(num_anchors),
             iou_threshold=self.iou_threshold,
         )
         is_kept = order.is_kept
@@ -56,6 +56,19 @@ class HardExampleMiner:
             ordered_state = rows_at(state, order.indices)  # (B, N)
             is_kept = ops.logical_and(is_kept, self._is_balanced(ordered_state, is_kept))
         return _scattered(is_kept, order.indices, num_anchors)
+
+    def _limit(self, num_anchors: int | Tensor) -> int | Tensor:
+        """Say how many to consider: more than there are where suppression pads the rest."""
+        if not self.num_hard_examples:
+            return num_anchors
+        if isinstance(num_anchors, int):
+            return min(self.num_hard_examples, num_anchors)
+        suppresses = self.iou_threshold < 1.0
+        return (
+            self.num_hard_examples
+            if suppresses
+            else ops.minimum(self.num_hard_examples, num_anchors)
+        )
 
     def _ranking(self, classification_loss: Tensor, localization_loss: Tensor) -> Tensor:
         match self.loss_type:
@@ -82,7 +95,7 @@ class HardExampleMiner:
         return ops.logical_or(is_positive, num_negatives <= max_negatives)
 
 
-def _scattered(is_kept: Tensor, indices: Tensor, num_anchors: int) -> Tensor:
+def _scattered(is_kept: Tensor, indices: Tensor, num_anchors: int | Tensor) -> Tensor:
     """Write is_kept (B, N) at the anchors that indices (B, N) name: float32 (B, num_anchors)."""
     batch = ops.shape(indices)[0]
     first = ops.arange(batch, dtype="int32")[:, None] * num_anchors

@@ -37,7 +37,7 @@ class BatchShape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Activation:
+class BlockActivation:
     """A tensor that is alive at the peak."""
 
     layer: str
@@ -61,7 +61,7 @@ class MemoryPlan:
     settings: StepSettings
     assumptions: tuple[str, ...] = ()
     predicted_step_flops: int = 0
-    largest_activations: tuple[Activation, ...] = field(default=())
+    largest_activations: tuple[BlockActivation, ...] = field(default=())
     arena_bytes: int = 0  # to be reserved in one piece before the first step
     measured_peak_bytes: int | None = None
 
@@ -106,7 +106,7 @@ def read_plan(document: Mapping[str, Any]) -> MemoryPlan:
     """Read what `MemoryPlan.document` wrote; HoldfastError if it is something else."""
     try:
         activations = tuple(
-            Activation(**dict(each, shape=tuple(each["shape"])))
+            BlockActivation(**dict(each, shape=tuple(each["shape"])))
             for each in document.get("largest_activations", ())
         )
         known = {name: document[name] for name in MemoryPlan.__annotations__ if name in document}

@@ -10,3 +10,8 @@ class Feature(NamedTuple):
 
     stride: int  # pixels of the input from one cell to the next
     channels: int
+
+    @property
+    def level(self) -> int:
+        """How often the input is halved: the stride is 2**level."""
+        return self.stride.bit_length() - 1

@@ -1,4 +1,4 @@
-"""What a run is made of: all that is needed to do it again, and what was foretold of it."""
+"""What a run is made of: all that is needed to do it again, and what was predicted for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMAT = 1  # to be raised when older versions would misread the file
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest:
+class RunManifest:
     """Plain values, known before the first step; only the memory measured comes later."""
 
     config: Mapping[str, Any]  # resolved, in protobuf's JSON form
@@ -27,19 +27,19 @@ class Manifest:
     measured_peak_bytes: int | None = None
 
 
-def manifest_text(manifest: Manifest) -> str:
+def manifest_text(manifest: RunManifest) -> str:
     """Write a manifest as JSON."""
     return to_text({"format": FORMAT, **asdict(manifest)}, indent=1) + "\n"
 
 
-def read_manifest(text: str, source: str) -> Manifest:
+def read_manifest(text: str, source: str) -> RunManifest:
     """Read a manifest; HoldfastError naming the source if it is none. Unknown keys are ignored."""
     try:
         # Not from_text: the config spells infinite numbers as protobuf does, and stays so.
         values = json.loads(text)
         number = values["format"]
-        known = {each.name for each in fields(Manifest)}
-        manifest = Manifest(**{name: value for name, value in values.items() if name in known})
+        known = {each.name for each in fields(RunManifest)}
+        manifest = RunManifest(**{name: value for name, value in values.items() if name in known})
     except (ValueError, KeyError, TypeError, AttributeError):
         raise HoldfastError(
             f"{source} is not the manifest of a run.",

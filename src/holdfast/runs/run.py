@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from holdfast.errors import HoldfastError
-from holdfast.files import write_text
+from holdfast.files import refuse_remote, write_text
 from holdfast.runs.difference import differences
 from holdfast.runs.events import Event, EventLog, read_events
 from holdfast.runs.json_text import JsonValue, to_text
 from holdfast.runs.lock import LOCK_NAME, RunLock
-from holdfast.runs.manifest import Manifest, manifest_text, read_manifest
+from holdfast.runs.manifest import RunManifest, manifest_text, read_manifest
 
 MANIFEST_NAME = "manifest.json"
 PLAN_NAME = "plan.json"
 CONFIG_NAME = "pipeline.config"
 EVENTS_NAME = "events.jsonl"
 CHECKPOINTS_NAME = "checkpoints"
+PART_CHOICES = "parts"  # among the facts: as --use takes them
 CONFIG_FOLDER = "config_folder"  # among the facts: where the config came from, from the run on
 
 
@@ -33,17 +36,18 @@ def is_run(path: str | Path) -> bool:
 class Run:
     """A run's folder: `create` and `resume` give it to one process to train in, `open` to read."""
 
-    def __init__(self, path: Path, manifest: Manifest, lock: RunLock | None = None) -> None:
+    def __init__(self, path: Path, manifest: RunManifest, lock: RunLock | None = None) -> None:
         self.path = path
         self.manifest = manifest
         self._lock = lock
 
     @classmethod
-    def create(cls, path: str | Path, manifest: Manifest, config_text: str) -> Run:
+    def create(cls, path: str | Path, manifest: RunManifest, config_text: str) -> Run:
         """Make a new run, and lock it.
 
         The folder must be missing or empty, or hold no more than a making that was interrupted.
         """
+        refuse_remote(path, "a run")
         folder = Path(path)
         _refuse_foreign(folder)
         run = cls(folder, manifest, RunLock(folder))
@@ -68,8 +72,8 @@ class Run:
 
     @classmethod
     def resume(cls, path: str | Path) -> Run:
-        """Open a run to go on with it: lock it, and mend what a kill may have left."""
-        run = cls.open(path)  # before the lock: a folder that is no run gets no lock file
+        """Open a run to resume it: lock it, and repair what a kill may have left."""
+        run = cls.open(path)  # before the lock: a folder that is not a run gets no lock file
         run._lock = RunLock(run.path)
         run.manifest = cls.open(path).manifest  # as the process that trained before left it
         run._remove_temporaries()
@@ -88,6 +92,11 @@ class Run:
         return Path(os.path.normpath(self.path / folder))
 
     @property
+    def part_choices(self) -> tuple[str, ...]:
+        """Parts of a user's own that the config has no field for, as --use takes them."""
+        return tuple(self.manifest.facts.get(PART_CHOICES) or ())
+
+    @property
     def plan_path(self) -> Path:
         """The memory plan, missing if there is none."""
         return self.path / PLAN_NAME
@@ -101,6 +110,11 @@ class Run:
     def tensorboard(self) -> Path:
         """The folder of TensorBoard's files; missing before the first one."""
         return self.path / "tensorboard"
+
+    @property
+    def pictures(self) -> Path:
+        """The folder of what was found beside what is there; missing before an evaluation."""
+        return self.path / "pictures"
 
     @cached_property
     def events(self) -> EventLog:
@@ -120,9 +134,21 @@ class Run:
         """Replace fields of the manifest, e.g. `measured_peak_bytes` or `plan`."""
         self._must_be_locked()
         self.manifest = replace(self.manifest, **changes)
-        # A kill between the two is mended by `resume`: the manifest counts.
+        # A kill between the two is repaired by `resume`: the manifest counts.
         write_text(self.path / MANIFEST_NAME, manifest_text(self.manifest))
         self._write_plan()
+
+    def discard(self) -> None:
+        """Delete a run in which nothing came to be; a folder that others use too stays."""
+        self._must_be_locked()
+        for folder in (self.checkpoints, self.tensorboard, self.pictures):
+            shutil.rmtree(folder, ignore_errors=True)
+        # The manifest first: without it the folder is no run.
+        for name in (MANIFEST_NAME, PLAN_NAME, CONFIG_NAME, EVENTS_NAME, LOCK_NAME):
+            (self.path / name).unlink(missing_ok=True)
+        self.close()
+        with suppress(OSError):  # it is not empty
+            self.path.rmdir()
 
     def close(self) -> None:
         """Let another process train in the run; closing twice does nothing."""

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from holdfast.checkpoints.keras_weights import is_keras_weights
-from holdfast.checkpoints.legacy_reader import open_checkpoint
-from holdfast.checkpoints.own_reader import open_own_checkpoint
+from holdfast.checkpoints.legacy.legacy_reader import open_checkpoint
+from holdfast.checkpoints.own.own_reader import open_own_checkpoint
 from holdfast.checkpoints.transfer import load_checkpoint
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.validate import validate
-from holdfast.data.build import open_reader
-from holdfast.data.statistics_cache import record_statistics
-from holdfast.errors import ConfigError, HoldfastError, errors_of, warnings_of
-from holdfast.evaluation.build import (
+from holdfast.data.input.build_input import open_reader
+from holdfast.data.survey.statistics_cache import record_statistics
+from holdfast.data.survey.usable import data_problems, refuse_unusable
+from holdfast.errors import ConfigError, HoldfastError, Problem, errors_of, warnings_of
+from holdfast.evaluation.build_evaluation import (
     build_evaluation_input,
     build_evaluation_step,
     build_metrics_set,
     evaluates_averages,
 )
-from holdfast.evaluation.evaluate import Progress, evaluate_step
+from holdfast.evaluation.evaluate import evaluate_step
 from holdfast.evaluation.result import EvaluationResult
-from holdfast.memory.device import Device, device_limit
+from holdfast.memory.devices.device import Device, device_limit
 from holdfast.memory.plan import MemoryPlan
-from holdfast.models.detectors.build import build_detector
+from holdfast.models.detectors.build_detector import build_detector
+from holdfast.models.detectors.interface import Detector
+from holdfast.progress import Progress, silent
 from holdfast.training import loop
-from holdfast.training.evaluation_pieces import EvaluationInPieces
-from holdfast.training.fitting import fitting_of, wanted_settings
+from holdfast.training.fitting.choice import fitting_of, wanted_settings
 from holdfast.training.loop import TrainingResult
 from holdfast.training.reporter import Reporter
-from holdfast.training.settings import TrainingSettings
+from holdfast.training.surviving.evaluation_pieces import EvaluationInPieces
+from holdfast.training.training_settings import TrainingSettings
 from holdfast.units import parse_bytes
 
 
@@ -44,13 +47,33 @@ def train(
     folder: str | Path | None = None,
     reporter: Reporter | None = None,
 ) -> TrainingResult:
-    """Train by a config in a run folder; a run that exists is resumed.
+    """Train the detector of a config in a run folder; an existing run is resumed.
 
-    settings: what is not in the config, such as TrainingSettings(steps=2000, patience=3). folder:
-    where the config lies; relative paths in it are looked up from the working directory, then from
-    there. reporter hears what happens, and first the doubts about the config. What is wrong with
-    the config is a ConfigError that lists all of it; a loss that is no number is a
-    TrainingFailedError.
+    Args:
+        config: What to train, on what, and how.
+        run: Folder for checkpoints, events and all else that the training writes.
+        plan: How to compute a step so that it fits into memory. Default: planned first.
+        settings: What is not in the config, such as TrainingSettings(steps=2000, patience=3).
+        folder: Folder of the config. Relative paths in the config are looked up from the working
+            directory, then from this folder.
+        reporter: Is told what happens, beginning with warnings about the config and its data.
+
+    Returns:
+        The steps done, the metrics of the last evaluation, and the peak memory.
+
+    Raises:
+        ConfigError: The config has mistakes; `problems` lists all of them.
+        HoldfastError: The data has no usable box, or the run belongs to another config.
+        TrainingFailedError: A loss or gradient is not a finite number.
+
+    Example:
+        >>> config = holdfast.load_config("pipeline.config")
+        >>> settings = holdfast.TrainingSettings(steps=2)
+        >>> result = holdfast.train(config, run="runs/shapes", settings=settings)
+        >>> result.steps, result.ended
+        (2, 'done')
+        >>> result.metrics["DetectionBoxes_Precision/mAP"] < 0.5
+        True
     """
     if plan is not None:
         settings = replace(settings or TrainingSettings(), plan=plan)
@@ -58,9 +81,26 @@ def train(
     problems = list(validate(config, place))
     if errors := errors_of(problems):
         raise ConfigError("the config", errors)
+    problems += _data_problems(config, place)
     for problem in warnings_of(problems):
         reporter.note(str(problem))
     return loop.train(config, run, settings=settings, folder=place, reporter=reporter)
+
+
+def _data_problems(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
+    """Judge the data of the readers that a training reads, before it writes anything."""
+    readers = {
+        "train_input_reader": config.train_input_reader,
+        "eval_input_reader": next(iter(config.eval_input_reader), None),
+    }
+    for name, reader in readers.items():
+        if reader is None:
+            continue
+        records = open_reader(reader, folder, name=name)
+        statistics = record_statistics(records.files, records.layout, records.names)
+        problems = data_problems(statistics, (records.names or {}).values())
+        refuse_unusable(problems, name)
+        yield from (replace(each, path=name) for each in problems)
 
 
 def plan(
@@ -71,11 +111,29 @@ def plan(
     settings: TrainingSettings | None = None,
     folder: str | Path | None = None,
 ) -> MemoryPlan:
-    """Predict the peak memory of a training step, and find settings that fit.
+    """Predict the peak memory of a training, and find settings that fit.
 
-    memory: what the training may hold, such as "8GiB"; by default what the device has left. Of the
-    settings, precision, accumulation and rematerialize count. Without data the resizer's largest
-    shape and max_number_of_boxes are assumed. The plan can be given to `train`.
+    Nothing is trained: the step is traced for the worst batch of the data. Without data, the
+    resizer's largest shape and max_number_of_boxes are assumed.
+
+    Args:
+        config: What would be trained.
+        memory: What the training may use in total: bytes, or a text such as "8GiB". Default: what
+            is free on the device.
+        device: Where the training will run. Default: a GPU, if there is one.
+        settings: The wished precision, accumulation and rematerialization; others do not matter.
+        folder: Folder of the config, as for `train`.
+
+    Returns:
+        A plan that can be given to `train`: the settings, whether they fit, and the predicted peak
+        item by item.
+
+    Example:
+        >>> plan = holdfast.plan(holdfast.load_config("pipeline.config"), memory="8GiB")
+        >>> plan.fits, plan.settings.batch_size
+        (True, 8)
+        >>> sum(plan.items.values()) == plan.predicted_peak_bytes
+        True
     """
     settings = settings or TrainingSettings()
     limit = device_limit(device, parse_bytes(memory) if isinstance(memory, str) else memory)
@@ -90,13 +148,30 @@ def evaluate(
     checkpoint: str | Path,
     *,
     folder: str | Path | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = silent,
 ) -> EvaluationResult:
     """Evaluate a checkpoint, Holdfast's or the OD API's, on the config's evaluation data.
 
-    checkpoint: a prefix or a folder; of a run or a folder of checkpoints, the latest. The moving
-    averages of the weights are evaluated where the config says so and the checkpoint has them.
-    folder: as for `train`. progress hears how many images are done, of how many.
+    The moving averages of the weights are evaluated if the checkpoint has them, unless
+    eval_config.use_moving_averages is false.
+
+    Args:
+        config: The config that the checkpoint was trained with.
+        checkpoint: Prefix or folder of a checkpoint, or a run. Of several, the latest is taken.
+        folder: Folder of the config, as for `train`.
+        progress: Is told how many images are done, and of how many.
+
+    Returns:
+        The metrics that eval_config names, by the OD API's names, and the scores of each class.
+
+    Raises:
+        HoldfastError: There is no evaluation data, or the checkpoint does not fill the detector.
+
+    Example:
+        >>> config = holdfast.load_config("pipeline.config")
+        >>> scores = holdfast.evaluate(config, checkpoint="checkpoints")
+        >>> scores.images, sorted(scores.per_class)
+        (16, ['ellipse', 'rectangle', 'star', 'triangle'])
     """
     reader = next(iter(config.eval_input_reader), None)
     if reader is None:
@@ -124,7 +199,7 @@ def uses_averages(config: TrainEvalPipelineConfig, checkpoint: str | Path) -> bo
     return bool(opened.averages)
 
 
-def load_weights(detector: Any, checkpoint: str | Path, *, averages: bool = False) -> None:
+def load_weights(detector: Detector, checkpoint: str | Path, *, averages: bool = False) -> None:
     """Fill all of a detector; what stays unfilled would be judged as if it were trained."""
     report = load_checkpoint(detector, checkpoint, use_moving_average=averages)
     if unfilled := (*report.mismatched, *report.missing):

@@ -14,29 +14,35 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from holdfast.checkpoints import saved
-from holdfast.checkpoints.saved import Checkpoint
-from holdfast.checkpoints.store import CheckpointStore
-from holdfast.config.encode import encode, to_json
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.checkpoints.own import saved_checkpoints
+from holdfast.checkpoints.own.saved_checkpoints import Checkpoint, Restored
+from holdfast.checkpoints.own.store import CheckpointStore
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.encode import encode, to_json
 from holdfast.errors import HoldfastError
 from holdfast.evaluation.result import EvaluationResult
 from holdfast.files import write_text
-from holdfast.memory.gpu import peak_above
-from holdfast.memory.host import resident_bytes
-from holdfast.memory.leak_watch import Growth
-from holdfast.memory.plan import MemoryPlan
+from holdfast.memory.devices.gpu import peak_above
+from holdfast.memory.devices.host import resident_bytes
+from holdfast.memory.plan import MemoryPlan, read_plan
+from holdfast.memory.watch.leak_watch import Growth
 from holdfast.pictures import Pixels
 from holdfast.runs.difference import differences
-from holdfast.runs.manifest import Manifest
-from holdfast.runs.run import CONFIG_FOLDER, Run, is_run
-from holdfast.training.distribution import is_chief
-from holdfast.training.reporter import Progress, Recovered
+from holdfast.runs.manifest import RunManifest
+from holdfast.runs.run import CHECKPOINTS_NAME, CONFIG_FOLDER, PART_CHOICES, Run, is_run
+from holdfast.training.cluster import is_chief
+from holdfast.training.early_stopping import judged_metric
+from holdfast.training.evaluation_pictures import save_pictures, step_name
+from holdfast.training.reporter import Recovered, TakenStep
 from holdfast.training.session import Session
-from holdfast.training.settings import TrainingSettings
-from holdfast.training.state import restore_state, state_of
-from holdfast.training.step import StepResult
+from holdfast.training.step.state import restore_state, state_of
+from holdfast.training.step.training_step import StepOutcome
+from holdfast.training.surviving.failure import TrainingFailedError
+from holdfast.training.surviving.out_of_memory import is_out_of_memory
+from holdfast.training.surviving.supervisor import SAVED
+from holdfast.training.training_settings import TrainingSettings
 
+EVALUATING = "evaluating"  # among the facts, while an evaluation is under way
 _PACKAGES = ("holdfast", "tensorflow", "keras", "numpy")
 
 
@@ -46,26 +52,36 @@ def open_journal(
 ) -> Iterator[Journal]:
     """Begin a run, or go on with it; only one process of a training writes.
 
-    folder: where the config lies, which those who evaluate the run must know.
+    A new run whose first step was never begun, because of an error, does not stay. folder: where
+    the config lies, which those who evaluate the run must know.
     """
     if not is_chief():
         yield Journal(path, None, settings)
         return
-    manifest = Manifest(
+    manifest = RunManifest(
         config=to_json(config),
         seed=settings.seed,
         versions={name: version(name) for name in _PACKAGES},
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         facts={
             "class_weights": settings.class_weights,
+            PART_CHOICES: [str(each) for each in config.parts],
             CONFIG_FOLDER: os.path.relpath(folder, path),  # true when both are moved together
         },
     )
+    is_new = not is_run(path)
     with _open_run(path, manifest, encode(config)) as run:
-        yield Journal(path, run, settings)
+        journal = Journal(path, run, settings)
+        try:
+            yield journal
+        except BaseException as error:
+            # Where memory ran out, the run knows that a cheaper way is to be taken.
+            if is_new and not journal.has_begun and not is_out_of_memory(error):
+                run.discard()
+            raise
 
 
-def _open_run(path: Path, manifest: Manifest, config_text: str) -> Run:
+def _open_run(path: Path, manifest: RunManifest, config_text: str) -> Run:
     if not is_run(path):
         return Run.create(path, manifest, config_text)
     run = Run.resume(path)
@@ -73,7 +89,7 @@ def _open_run(path: Path, manifest: Manifest, config_text: str) -> Run:
         *run.differences(manifest.config),
         *differences(_choices(run.manifest), _choices(manifest)),
     ]
-    if changes and saved.step_folders(run.checkpoints):
+    if changes and saved_checkpoints.step_folders(run.checkpoints):
         run.close()
         raise HoldfastError(
             f"The run {path} was begun with another config:\n  " + "\n  ".join(changes),
@@ -85,9 +101,13 @@ def _open_run(path: Path, manifest: Manifest, config_text: str) -> Run:
     return run
 
 
-def _choices(manifest: Manifest) -> Mapping[str, Any]:
-    """Give what was decided outside of the config and changes what is learnt."""
-    return {"seed": manifest.seed, "class_weights": manifest.facts.get("class_weights")}
+def _choices(manifest: RunManifest) -> Mapping[str, Any]:
+    """Give what was decided outside of the config and changes what is learned."""
+    return {
+        "seed": manifest.seed,
+        "class_weights": manifest.facts.get("class_weights"),
+        "--use": ", ".join(manifest.facts.get(PART_CHOICES) or ()),
+    }
 
 
 class Journal:
@@ -97,6 +117,7 @@ class Journal:
         self.folder = folder
         self.run = run
         self.settings = settings
+        self.has_begun = False  # the first step: from then on there is something to keep
         self.metrics: dict[str, float] = {}
         self._saved: Checkpoint | None = None
         self._store: CheckpointStore | None = None
@@ -105,16 +126,32 @@ class Journal:
             self._store = CheckpointStore(run.checkpoints, keep=settings.keep)
             self._board = tf.summary.create_file_writer(str(run.tensorboard))
 
-    @property
-    def best_metric(self) -> float | None:
-        """The metric of the best checkpoint so far."""
-        best = self._store.best() if self._store is not None else None
-        return best.metric if best is not None else None
+    def earlier_metrics(self) -> list[Mapping[str, float | None]]:
+        """List the metrics of the evaluations so far, also of earlier processes."""
+        if self.run is None:
+            return []
+        events = self.run.read_events()
+        return [event.values["metrics"] for event in events if event.kind == "evaluation"]
+
+    def has_evaluated(self, step: int) -> bool:
+        """Tell whether the weights of a step were evaluated, also by an earlier process."""
+        events = self.run.read_events() if self.run is not None else ()
+        return any(event.kind == "evaluation" and event.step == step for event in events)
 
     @property
     def saved_step(self) -> int | None:
         """The step of the last checkpoint; None before the first."""
         return self._saved.step if self._saved is not None else None
+
+    def must_exist(self) -> None:
+        """Raise if the run's folder was deleted or moved: all that is written would be lost."""
+        if self.run is not None and not is_run(self.run.path):
+            raise TrainingFailedError(
+                f"The folder {self.run.path} was deleted or moved while it was being trained in: "
+                "nothing can be saved there any more, so the training stopped.",
+                fix="Move it back to resume from its last checkpoint; else the same command begins "
+                "anew.",
+            )
 
     def recall(self, key: str) -> Any:
         """Give a fact that was noted in the manifest of the run, also by an earlier process."""
@@ -122,17 +159,45 @@ class Journal:
 
     def remember(self, key: str, value: Any) -> None:
         """Note a fact in the manifest, where it outlives the process."""
+        self.must_exist()
         if self.run is not None:
             self.run.update(facts={**self.run.manifest.facts, key: value})
 
+    def forget(self, *keys: str) -> None:
+        """Remove facts from the manifest."""
+        self.must_exist()
+        if self.run is not None:
+            known = self.run.manifest.facts
+            self.run.update(facts={key: known[key] for key in known if key not in keys})
+
+    @contextmanager
+    def evaluating(self, images_at_once: int | None) -> Iterator[None]:
+        """Note that an evaluation is under way: a kill in here leaves the fact in the manifest."""
+        self.remember(EVALUATING, {"images_at_once": images_at_once})
+        yield
+        self.forget(EVALUATING)
+
+    @property
+    def plan(self) -> MemoryPlan | None:
+        """The plan that the run followed last, also in an earlier process."""
+        document = self.run.manifest.plan if self.run is not None else None
+        return None if document is None else read_plan(document)
+
+    @property
+    def latest_step(self) -> int:
+        """The step of the last checkpoint that is there, before it is restored; 0 without one."""
+        latest = self._store.latest() if self._store is not None else None
+        return latest.step if latest is not None else 0
+
     def restore(self, session: Session) -> tuple[int, str]:
         """Give the step to go on with, and say where the weights come from."""
-        checkpoints = self.folder / "checkpoints"
-        restored = saved.restore_latest(checkpoints) if checkpoints.is_dir() else None
+        restored = self._latest()
         if restored is None:
             if self.run is not None:
                 self.run.events.truncate_after(0)
-            return 0, session.start_weights()
+            origin = session.start_weights()
+            self.noted(0, f"Starts from {origin}.")
+            return 0, origin
         restore_state(session.step, restored)
         step = restored.checkpoint.step
         self._saved = restored.checkpoint
@@ -140,17 +205,24 @@ class Journal:
             self.run.events.truncate_after(step)
         return step, f"step {step} of this run"
 
+    def _latest(self) -> Restored | None:
+        if self._store is not None:
+            return self._store.restore_latest()
+        checkpoints = self.folder / CHECKPOINTS_NAME  # of the first process, which may clean up
+        return saved_checkpoints.restore_latest(checkpoints) if checkpoints.is_dir() else None
+
     def stepped(
         self,
         session: Session,
         step: int,
-        result: StepResult,
+        result: StepOutcome,
         *,
         step_seconds: float,
         input_seconds: float,
-    ) -> Progress:
+    ) -> TakenStep:
         """Note a step."""
-        progress = Progress(
+        self.must_exist()
+        progress = TakenStep(
             step=step,
             losses={name: float(value) for name, value in result.losses.items()},
             learning_rate=float(result.learning_rate),
@@ -206,6 +278,7 @@ class Journal:
 
     def planned(self, plan: MemoryPlan) -> None:
         """Note the plan that is followed."""
+        self.must_exist()
         if self.run is not None:
             document = plan.document()
             self.run.update(plan=document, predicted_peak_bytes=plan.predicted_peak_bytes)
@@ -215,17 +288,23 @@ class Journal:
         if self._store is None:
             return None
         state = state_of(session.step)
-        self._saved = self._store.save(step, state, {"seed": self.settings.seed})
+        try:
+            self._saved = self._store.save(step, state, {"seed": self.settings.seed})
+        except HoldfastError:
+            self.must_exist()
+            raise
+        if self.run is not None:
+            self.run.events.append(step, SAVED)
         return self._saved.path
 
     def evaluated(
         self,
         step: int,
         result: EvaluationResult,
-        metric: float | None,
         pictures: Mapping[str, Pixels],
     ) -> None:
         """Note an evaluation; the checkpoint of the same step is judged by it."""
+        self.must_exist()
         self.metrics = dict(result.metrics)
         if self.run is None or self._store is None:
             return
@@ -235,11 +314,15 @@ class Journal:
         with self._board.as_default():
             for name, picture in pictures.items():
                 tf.summary.image(name, picture[None], step)
+        steps = [each.step for each in saved_checkpoints.checkpoints_in(self.run.checkpoints)]
+        save_pictures(self.run.pictures / step_name(step), pictures, steps)
+        metric = judged_metric(self.metrics)
         if metric is not None and self._saved is not None and self._saved.step == step:
             self._saved = self._store.rate(self._saved, metric)
 
     def finish(self, base_bytes: int) -> int:
         """Close what is open; give the most memory that the process held above its base."""
+        self.must_exist()
         peak = peak_above(base_bytes)
         if self.run is not None:
             self.run.update(measured_peak_bytes=peak)

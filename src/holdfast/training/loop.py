@@ -9,18 +9,20 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.memory.plan import MemoryPlan
+from holdfast.training.agreement import Agreement, lost_workers_told
 from holdfast.training.distribution import choose_strategy
-from holdfast.training.interruption import interruptions
+from holdfast.training.early_stopping import Stopping
+from holdfast.training.fitting.plan_training import plan_training
 from holdfast.training.journal import Journal, open_journal
-from holdfast.training.plan_training import plan_training
-from holdfast.training.recovery import RecoveringSteps, remembered
-from holdfast.training.reporter import Plan, Reporter
+from holdfast.training.reporter import Reporter, TrainingOutline
 from holdfast.training.session import Session
-from holdfast.training.settings import TrainingSettings
-from holdfast.training.stopping import Stopping
-from holdfast.training.watching import Watching
+from holdfast.training.step.state import state_of
+from holdfast.training.surviving.interruption import interruptions
+from holdfast.training.surviving.recovery import RecoveringSteps, descend, remembered
+from holdfast.training.surviving.watching import Watching
+from holdfast.training.training_settings import TrainingSettings
 
 DONE, INTERRUPTED, NO_LONGER_BETTER = "done", "interrupted", "no longer better"
 
@@ -56,14 +58,24 @@ def train(
     settings, reporter = settings or TrainingSettings(), reporter or Reporter()
     started = time.perf_counter()
     strategy, folder = strategy or choose_strategy(), folder or Path()
-    with open_journal(config, Path(run), settings, folder) as journal:
+    with open_journal(config, Path(run), settings, folder) as journal, lost_workers_told():
         session = Session(config, remembered(settings, journal, reporter), folder, strategy)
+        descend(session, journal, reporter)
         plan = plan_training(session, session.settings, reporter)
         journal.planned(plan)
-        start, origin = journal.restore(session)
-        stopping = Stopping(patience=settings.patience, best=journal.best_metric)
+        agreement = Agreement(strategy)
+        start, origin = _start(session, journal, agreement)
+        stopping = Stopping(patience=settings.patience, earlier=journal.earlier_metrics())
         reporter.started(_plan(session, start, origin, plan))
-        ended, steps = _loop(session, journal, stopping, start, reporter)
+        journal.has_begun = True
+        loop = _Loop(
+            session=session,
+            journal=journal,
+            stopping=stopping,
+            agreement=agreement,
+            reporter=reporter,
+        )
+        ended, steps = loop.run(start)
         return TrainingResult(
             run=Path(run),
             steps=steps,
@@ -75,37 +87,72 @@ def train(
         )
 
 
-def _loop(
-    session: Session, journal: Journal, stopping: Stopping, start: int, reporter: Reporter
-) -> tuple[str, int]:
-    """Step until the end, an interruption, or until it no longer gets better."""
-    steps, settings = session.steps, session.settings
-    evaluate_every = settings.evaluation_interval(steps)
-    stepper = RecoveringSteps(session, journal, reporter)
-    limit = session.settings.memory_bytes
-    watching = Watching(session, journal, reporter, stepper, limit_bytes=limit)
-    done = start
-    with interruptions() as interruption:
-        while done < steps:
-            progress = stepper.take(done)
-            done = progress.step
-            reporter.stepped(progress)
-            is_last = done == steps or interruption.signal_name is not None
-            is_urgent = watching.look(done)
-            evaluates = done % evaluate_every == 0 or done == steps
-            if evaluates or is_last or is_urgent or done % settings.checkpoint_every == 0:
-                reporter.saved(done, journal.save(session, done))
-            if interruption.signal_name is not None:
-                return INTERRUPTED, done
-            if evaluates:
-                result = session.evaluate(reporter.evaluating, _teller(journal, reporter, done))
-                if result is not None:
-                    is_best = stopping.judge(result)
-                    journal.evaluated(done, result, stopping.metric_of(result), session.pictures)
-                    reporter.evaluated(done, result, is_best)
-                    if stopping.is_over:
-                        return NO_LONGER_BETTER, done
-    return DONE, max(start, steps)
+def _start(session: Session, journal: Journal, agreement: Agreement) -> tuple[int, str]:
+    """Give the step to go on with, the same in every process, and where the weights come from."""
+    own, origin = journal.restore(session)
+    start = agreement.start(own, list(state_of(session.step).values()))
+    return start, origin if start == own else f"step {start}, from the first process"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Loop:
+    """Steps and evaluations, one after the other, from a step on."""
+
+    session: Session
+    journal: Journal
+    stopping: Stopping
+    agreement: Agreement
+    reporter: Reporter
+
+    def run(self, start: int) -> tuple[str, int]:
+        """Step until the end, an interruption, or until it no longer gets better."""
+        session, journal, reporter = self.session, self.journal, self.reporter
+        stepper = RecoveringSteps(session, journal, reporter)
+        limit = session.settings.memory_bytes
+        watching = Watching(session, journal, reporter, stepper, limit_bytes=limit)
+        done = start
+        with interruptions() as interruption:
+            is_over = self._evaluate(done) if self._owes_evaluation(done) else self._is_over()
+            while done < session.steps and not is_over:
+                progress = stepper.take(done)
+                done = progress.step
+                reporter.stepped(progress)
+                is_stopped = self.agreement.any(interruption.signal_name is not None)
+                is_urgent = watching.look(done)
+                if self._saves(done) or is_stopped or is_urgent:
+                    reporter.saved(done, journal.save(session, done))
+                if is_stopped:
+                    return INTERRUPTED, done
+                is_over = self._evaluates(done) and self._evaluate(done)
+        return (NO_LONGER_BETTER if is_over else DONE), done
+
+    def _is_over(self) -> bool:
+        """Tell whether it no longer gets better."""
+        return self.agreement.of_chief(self.stopping.is_over)
+
+    def _evaluates(self, step: int) -> bool:
+        steps = self.session.steps
+        return step % self.session.settings.evaluation_interval(steps) == 0 or step == steps
+
+    def _saves(self, step: int) -> bool:
+        return self._evaluates(step) or step % self.session.settings.checkpoint_every == 0
+
+    def _owes_evaluation(self, step: int) -> bool:
+        """Tell whether the process before was killed while it evaluated this step."""
+        owes = step > 0 and self._evaluates(step) and not self.journal.has_evaluated(step)
+        return self.agreement.of_chief(owes)
+
+    def _evaluate(self, step: int) -> bool:
+        """Evaluate; tell whether it no longer gets better."""
+        journal, reporter = self.journal, self.reporter
+        tell = _teller(journal, reporter, step)
+        with journal.evaluating(self.session.evaluated_at_once):
+            result = self.session.evaluate(reporter.evaluating, tell)
+        if result is not None:
+            is_best = self.stopping.judge(result.metrics)
+            journal.evaluated(step, result, self.session.pictures)
+            reporter.evaluated(step, result, is_best)
+        return self._is_over()
 
 
 def _teller(journal: Journal, reporter: Reporter, step: int) -> Callable[[str], None]:
@@ -116,10 +163,10 @@ def _teller(journal: Journal, reporter: Reporter, step: int) -> Callable[[str], 
     return tell
 
 
-def _plan(session: Session, start: int, origin: str, memory: MemoryPlan) -> Plan:
+def _plan(session: Session, start: int, origin: str, memory: MemoryPlan) -> TrainingOutline:
     trained = session.trained
     statistics = session.data.statistics
-    return Plan(
+    return TrainingOutline(
         steps=session.steps,
         start=start,
         batch_size=session.train_config.batch_size,

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.evaluation.result import EvaluationResult
-from holdfast.memory.leak_watch import Growth
 from holdfast.memory.plan import MemoryPlan, StepSettings
-from holdfast.memory.recovery import settings_text
+from holdfast.memory.search.ladder import settings_text
+from holdfast.memory.watch.leak_watch import Growth
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TrainingOutline:
     """What will be trained, on what."""
 
     steps: int
@@ -32,7 +32,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class TakenStep:
     """What one step did."""
 
     step: int  # done, from 1
@@ -74,7 +74,7 @@ class Reporter:
     def note(self, text: str) -> None:
         """Hear something worth a line."""
 
-    def started(self, plan: Plan) -> None:
+    def started(self, plan: TrainingOutline) -> None:
         """Hear that the first step is about to be taken."""
 
     def recovered(self, recovery: Recovered) -> None:
@@ -85,7 +85,7 @@ class Reporter:
         """Hear that memory grows and does not stop; as a note unless overridden."""
         self.note(str(growth))
 
-    def stepped(self, progress: Progress) -> None:
+    def stepped(self, progress: TakenStep) -> None:
         """Hear of a step."""
 
     def evaluating(self, done: int, total: int) -> None:

@@ -6,44 +6,53 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from holdfast.checkpoints.find_checkpoint import named_checkpoint
+from holdfast.checkpoints.report import Report
 from holdfast.checkpoints.transfer import load_checkpoint
-from holdfast.config.paths import find_checkpoint
-from holdfast.config.schema.label_map import StringIntLabelMap, StringIntLabelMapItem
+from holdfast.config.schema.label_map_items import StringIntLabelMap, StringIntLabelMapItem
 from holdfast.config.schema.optimizer import Optimizer as OptimizerConfig
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
-from holdfast.data.build import build_training_input, open_reader
-from holdfast.data.inspection import Records
-from holdfast.data.pipeline import Pipeline
-from holdfast.data.statistics import Statistics
-from holdfast.data.statistics_cache import record_statistics
+from holdfast.data.input.build_input import build_training_input, open_reader
+from holdfast.data.input.evaluation_input import EvaluationInput
+from holdfast.data.input.pipeline import Pipeline
+from holdfast.data.survey.inspection import Records
+from holdfast.data.survey.statistics import Statistics
+from holdfast.data.survey.statistics_cache import record_statistics
 from holdfast.errors import HoldfastError
-from holdfast.evaluation.build import (
+from holdfast.evaluation.build_evaluation import (
     build_evaluation_input,
     build_evaluation_step,
     build_metrics_set,
     evaluates_averages,
 )
-from holdfast.evaluation.evaluate import Progress, evaluate_step
+from holdfast.evaluation.evaluate import evaluate_step
+from holdfast.evaluation.evaluation_step import EvaluationStep
+from holdfast.evaluation.metrics.metrics_set import MetricsSet
 from holdfast.evaluation.result import EvaluationResult
-from holdfast.memory.host import resident_bytes
+from holdfast.memory.devices.host import resident_bytes
 from holdfast.memory.plan import StepSettings
-from holdfast.memory.recovery import ladder
-from holdfast.models.block import Block
-from holdfast.models.detectors.build import build_detector
+from holdfast.memory.search.ladder import ladder
+from holdfast.models.detectors.build_detector import build_detector
+from holdfast.models.detectors.interface import Detector
+from holdfast.models.layers.batch_norm import batch_norms
+from holdfast.models.layers.block import Block, outermost_blocks
 from holdfast.pictures import Pixels
-from holdfast.training import build
+from holdfast.progress import Progress
+from holdfast.training import build_training
+from holdfast.training.batch_norm_start import Refit, refit_batch_norms
 from holdfast.training.distribution import own_part
-from holdfast.training.evaluation_pieces import EvaluationInPieces
-from holdfast.training.pictures import build_gallery, draw_pictures
-from holdfast.training.settings import TrainingSettings
-from holdfast.training.step import TrainingStep
-from holdfast.training.trained_variables import TrainedVariables
+from holdfast.training.evaluation_pictures import build_gallery, draw_pictures
+from holdfast.training.step.trained_variables import TrainedVariables
+from holdfast.training.step.training_step import TrainingStep
+from holdfast.training.surviving.evaluation_pieces import EvaluationInPieces
+from holdfast.training.training_settings import TrainingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +61,20 @@ class DataSet:
 
     records: Records
     statistics: Statistics
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationParts:
+    """What evaluates between steps."""
+
+    step: EvaluationStep
+    in_pieces: EvaluationInPieces  # the same step, in smaller pieces where memory runs out
+    images: EvaluationInput
+    metrics: MetricsSet
+    statistics: Statistics
+
+
+_IMAGES_FOR_STATISTICS = 24  # enough for thousands of values of every channel
 
 
 class Session:
@@ -80,12 +103,13 @@ class Session:
         with strategy.scope():
             self.detector = build_detector(config, precision=settings.precision)
             rematerialize(self.detector, settings.rematerialize)
-            self.trained: TrainedVariables = build.build_trained_variables(
+            self.trained: TrainedVariables = build_training.build_trained_variables(
                 self.detector, self.train_config
             )
             self.step = self._step()
+        self.evaluated_at_once: int | None = None  # images; None: a batch
         self.pictures: dict[str, Pixels] = {}  # of the last evaluation
-        self._evaluation: Any = None
+        self._evaluation: EvaluationParts | None = None
 
     @property
     def steps(self) -> int:
@@ -103,16 +127,29 @@ class Session:
         name = self.train_config.fine_tune_checkpoint
         if not name:
             return "fresh weights"
-        found = find_checkpoint(name, self.folder)
-        if not found.files:
-            raise HoldfastError(
-                f"There is no checkpoint {name}.", fix="Correct train_config.fine_tune_checkpoint."
-            )
-        prefix = str(found.files[0]).removesuffix(".index")
+        prefix = named_checkpoint(name, self.folder)
         report = load_checkpoint(self.detector, prefix, kind=_kind(self.train_config))
+        refit = self._refit_batch_norms(report)
         if self.step.averages is not None:
             self.step.averages.reset()
-        return f"{prefix}: {report}"
+        return "; ".join([f"{prefix}: {report}", *([str(refit)] if refit else [])])
+
+    def _refit_batch_norms(self, report: Report) -> Refit | None:
+        """Look whether the loaded batch-norm statistics are those of the images to train on."""
+        filled = {id(variable) for variable in report.variables.values()}
+        layers = [
+            layer
+            for layer in batch_norms(self.detector)
+            if not layer.settings.is_frozen and id(layer.moving_variance) in filled
+        ]
+        batches = self.pipeline().batches() if layers else ()
+        # One image at a time: never more memory than a step takes.
+        inputs = (
+            self.detector.normalize(batch.images[one : one + 1], batch.sizes[one : one + 1])
+            for batch in batches
+            for one in range(batch.images.shape[0])
+        )
+        return refit_batch_norms(self.detector, layers, islice(inputs, _IMAGES_FOR_STATISTICS))
 
     @property
     def step_settings(self) -> StepSettings:
@@ -126,12 +163,13 @@ class Session:
             rematerialize=tuple(marked),
         )
 
-    def cheaper_settings(self) -> tuple[StepSettings, ...]:
-        """List what needs ever less memory than the present settings."""
-        return ladder([name for name, _ in named_blocks(self.detector)], self.step_settings)
+    def cheaper_settings(self, settings: StepSettings | None = None) -> tuple[StepSettings, ...]:
+        """List what needs ever less memory than these settings, by default the present ones."""
+        blocks = [name for name, _ in named_blocks(self.detector)]
+        return ladder(blocks, settings or self.step_settings)
 
     def switch(self, settings: StepSettings) -> None:
-        """Compute steps in another way from now on; what was learnt stays."""
+        """Compute steps in another way from now on; what was learned stays."""
         if settings == self.step_settings:
             return  # what is traced already is kept
         rematerialize(self.detector, settings.rematerialize)
@@ -146,11 +184,11 @@ class Session:
         """Give this process' part of each batch, from a step on, as its replicas take it."""
         pipeline = self.pipeline()
         part = own_part(self.strategy, pipeline.batch_size, self.settings.accumulation)
-        return iter(
-            self.strategy.distribute_datasets_from_function(
-                lambda context: pipeline.batches(start, part)
-            )
+        batches = self.strategy.distribute_datasets_from_function(
+            lambda context: pipeline.batches(start, part)
         )
+        self.step.expect(batches.element_spec)
+        return iter(batches)
 
     def evaluate(
         self, progress: Progress, tell: Callable[[str], None] = lambda text: None
@@ -161,21 +199,30 @@ class Session:
         """
         if not self.config.eval_input_reader:
             return None
-        if self._evaluation is None:
-            data = self._open(self.config.eval_input_reader[0], "eval_input_reader")
-            self._evaluation = (
-                EvaluationInPieces(
-                    build_evaluation_step(self.config, self.detector, with_loss=True)
-                ),
-                build_evaluation_input(self.config, data.records, data.statistics),
-                build_metrics_set(self.config, data.records),
-            )
-        step, images, metrics = self._evaluation
-        step.tell = tell
+        parts = self.evaluation_parts()
+        step, images, metrics = parts.in_pieces, parts.images, parts.metrics
+        step.tell, step.images_at_once = tell, self.evaluated_at_once
         averages = self.step.averages if evaluates_averages(self.config) else None
         with averages.swapped() if averages is not None else nullcontext():
             self.pictures = draw_pictures(step, images, build_gallery(self.config, metrics.classes))
-            return evaluate_step(step, images, metrics, progress=progress)
+            result = evaluate_step(step, images, metrics, progress=progress)
+        self.evaluated_at_once = step.images_at_once
+        return result
+
+    def evaluation_parts(self) -> EvaluationParts:
+        """Give what evaluates, which is built once; HoldfastError without evaluation data."""
+        if self._evaluation is None:
+            reader = next(iter(self.config.eval_input_reader), None)
+            data = self._open(reader, "eval_input_reader")
+            step = build_evaluation_step(self.config, self.detector, with_loss=True)
+            self._evaluation = EvaluationParts(
+                step=step,
+                in_pieces=EvaluationInPieces(step),
+                images=build_evaluation_input(self.config, data.records, data.statistics),
+                metrics=build_metrics_set(self.config, data.records),
+                statistics=data.statistics,
+            )
+        return self._evaluation
 
     def pipeline(self) -> Pipeline:
         """Make the training input."""
@@ -200,7 +247,7 @@ class Session:
         variables = self.trained.variables
         weights = None
         if settings.class_weights is not None:
-            weights = build.build_class_weights(
+            weights = build_training.build_class_weights(
                 settings.class_weights,
                 self.data.statistics,
                 _label_map(self.data.records),
@@ -208,19 +255,20 @@ class Session:
             )
         return TrainingStep(
             self.detector,
-            build.build_optimizer(optimizer, variables),
-            build.build_schedule(optimizer),
+            build_training.build_optimizer(optimizer, variables),
+            build_training.build_schedule(optimizer),
             variables=variables,
-            rules=build.build_gradient_rules(train),
-            averages=build.build_averages(optimizer, variables),
-            loss_scale=build.build_loss_scale(settings.precision),
+            rules=build_training.build_gradient_rules(train),
+            averages=build_training.build_averages(optimizer, variables),
+            loss_scale=build_training.build_loss_scale(settings.precision),
             class_weights=weights,
             penalizes=train.add_regularization_loss,
             accumulation=settings.accumulation,
+            seed=settings.seed,
         )
 
 
-def rematerialize(detector: Any, names: tuple[str, ...]) -> None:
+def rematerialize(detector: Detector, names: tuple[str, ...]) -> None:
     """Mark the blocks to be computed again for the gradient; `all` stands for every one."""
     blocks = dict(named_blocks(detector))
     marked = tuple(blocks) if names == ("all",) else names
@@ -232,14 +280,11 @@ def rematerialize(detector: Any, names: tuple[str, ...]) -> None:
         block.rematerializes = name in marked
 
 
-def named_blocks(detector: Any) -> Iterator[tuple[str, Block]]:
+def named_blocks(detector: Detector) -> Iterator[tuple[str, Block]]:
     """Yield the outermost blocks of each part, which hold nearly all activations."""
-    for part_name in ("backbone", "neck", "head"):
-        part = getattr(detector, part_name)
-        for layer in part._layers:  # Keras lists them nowhere public
-            for block in layer if isinstance(layer, list) else [layer]:
-                if isinstance(block, Block):
-                    yield f"{part_name}/{block.name}", block
+    for name, part in detector.parts().items():
+        for block in outermost_blocks(part):
+            yield f"{name}/{block.name}", block
 
 
 def _label_map(records: Records) -> StringIntLabelMap:

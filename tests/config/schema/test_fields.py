@@ -1,10 +1,10 @@
-from holdfast.config.schema.calibration import ClassIdFunctionApproximations, XYPairs
 from holdfast.config.schema.eval import EvalConfig
 from holdfast.config.schema.fields import Kind, field_specs
 from holdfast.config.schema.input_reader import InputReader, InstanceMaskType
-from holdfast.config.schema.label_map import StringIntLabelMap
+from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.schema.model import DetectionModel
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.schema.score_calibration import ClassIdFunctionApproximations, XYPairs
 from holdfast.config.schema.ssd import Ssd
 from holdfast.config.schema.train import TrainConfig
 

@@ -1,7 +1,7 @@
-from holdfast.config.schema.calibration import ClassIdFunctionApproximations, XYPair, XYPairs
 from holdfast.config.schema.eval import EvalConfig
 from holdfast.config.schema.input_reader import InputReader, TFRecordInputReader
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.schema.score_calibration import ClassIdFunctionApproximations, XYPair, XYPairs
 from holdfast.config.schema.train import TrainConfig
 from holdfast.config.schema.walk import walk
 

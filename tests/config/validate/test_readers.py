@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.validate.readers import check_files
 from holdfast.errors import Problem
 
@@ -255,7 +255,11 @@ def test_a_label_map_that_does_not_exist_is_refused_for_each_reader(folder: Path
     ("number", "severity", "message"),
     [
         (2, "error", "2 classes, but the largest id in {file} is 3"),
-        (4, "warning", "4 classes, but the largest id in {file} is 3: the others are never learnt"),
+        (
+            4,
+            "warning",
+            "4 classes, but the largest id in {file} is 3: the others are never learned",
+        ),
     ],
 )
 def test_num_classes_must_be_the_largest_id(folder: Path, number: int, severity: str, message: str):
@@ -276,7 +280,7 @@ def test_num_classes_reaches_over_gaps_in_the_ids(folder: Path):
         f"3 classes, but the largest id in {folder / 'labels.pbtxt'} is 7"
     ]
     assert all(
-        "ids 1 to 7 are free" in each.message
+        "ids 1 to 7 are unused" in each.message
         for each in judged(folder, ("num_classes: 3", "num_classes: 7"))
     )
 
@@ -287,7 +291,7 @@ def test_mistakes_in_a_label_map_are_reported_with_their_line_in_it(folder: Path
     errors = [each for each in problems if each.severity == "error"]
     assert [each.path for each in errors] == list(LABELS)
     place = f"{folder / 'labels.pbtxt'}, line 2: "
-    assert {each.message for each in errors} == {f"{place}id 0 is kept for the background"}
+    assert {each.message for each in errors} == {f"{place}id 0 is reserved for the background"}
     assert not any("num_classes" in each.path for each in problems)
 
 
@@ -318,6 +322,17 @@ def checkpoint(folder: Path, path: str) -> list[Problem]:
 def test_a_checkpoint_is_a_prefix_or_a_folder(folder: Path):
     assert checkpoint(folder, "start/ckpt-0") == []
     assert checkpoint(folder, "start") == []
+
+
+def test_a_folder_of_several_checkpoints_is_refused_as_training_would(folder: Path):
+    (folder / "start" / "model.ckpt-7.index").write_bytes(b"x")
+    (problem,) = checkpoint(folder, "start")
+    assert problem.message == "the folder holds several checkpoints: ckpt-0, model.ckpt-7"
+    assert problem.fix == 'write the prefix of one, e.g. "start/model.ckpt-7"'
+
+
+def test_a_remote_checkpoint_is_left_to_training(folder: Path):
+    assert checkpoint(folder, "gs://bucket/start/ckpt-0") == []
 
 
 def test_a_missing_checkpoint_is_refused(folder: Path):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.validate.required import check_required
 from holdfast.errors import Problem
 

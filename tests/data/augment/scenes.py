@@ -12,7 +12,7 @@ from holdfast.data.augment import Augmentation
 from holdfast.data.sample import Sample
 
 COLORS = np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 0]], np.uint8)
-NUM_KEYPOINTS = 3  # the centre, near the upper left corner, unlabelled
+NUM_KEYPOINTS = 3  # the center, near the upper left corner, unlabeled
 SPECS = {
     "image": tf.TensorSpec([None, None, 3], tf.uint8),
     "source_id": tf.TensorSpec([], tf.string),

@@ -13,7 +13,7 @@ from PIL import Image, ImageEnhance, ImageOps
 from holdfast.data.augment import auto_augment
 from holdfast.data.augment import auto_augment_colors as colors
 from holdfast.data.augment import auto_augment_moves as moves
-from holdfast.data.augment.auto_augment_moves import Scene
+from holdfast.data.augment.auto_augment_moves import MovedScene
 from holdfast.data.augment.auto_augment_policies import POLICIES
 from holdfast.errors import HoldfastError
 
@@ -44,7 +44,7 @@ def test_colors_are_those_of_pil() -> None:
                 np.asarray(change(tf.constant(SMOOTH), factor)).astype(int)
                 - np.asarray(enhancer(PICTURE).enhance(factor)).astype(int)
             )
-            # A grey that is rounded another way moves a pixel by up to the factor and one.
+            # A gray that is rounded another way moves a pixel by up to the factor and one.
             assert difference.max() <= 2, (change.__name__, factor)
 
 
@@ -76,9 +76,9 @@ def test_solarize_add_brightens_what_is_dark_and_a_threshold_of_256_is_above_all
     np.testing.assert_array_equal(colors.solarize(tf.constant(SMOOTH), 256), SMOOTH)
 
 
-def scene_of(keep: int = 4) -> Scene:
+def scene_of(keep: int = 4) -> MovedScene:
     sample = as_tensors(scene(num_objects=keep))
-    return Scene(
+    return MovedScene(
         image=sample.image,
         boxes=sample.boxes,
         present=tf.ones([keep], tf.bool),
@@ -148,7 +148,7 @@ def test_a_move_within_a_box_leaves_the_rest_alone() -> None:
     moved = moves.move_within(start, corner, size, moves.shift(0.0, 5.0))
     expected = start.image.numpy().copy()
     expected[6:16, 50:81] = expected[11:21, 50:81]
-    expected[16:21, 50:81] = moves.GREY
+    expected[16:21, 50:81] = moves.GRAY
     np.testing.assert_array_equal(moved.image, expected)
     colored = pixels_of_color(moved.image.numpy(), 1)
     np.testing.assert_array_equal(moved.masks[1].numpy().astype(bool), colored)
@@ -163,11 +163,11 @@ def test_a_move_within_a_box_leaves_the_rest_alone() -> None:
     )
 
 
-def test_a_cutout_is_grey_and_stops_at_the_border() -> None:
+def test_a_cutout_is_gray_and_stops_at_the_border() -> None:
     image = tf.constant(SMOOTH)
     cut = moves.cutout(image, tf.constant([3, 60]), tf.constant([8, 5])).numpy()
     expected = SMOOTH.copy()
-    expected[0:11, 55:65] = moves.GREY
+    expected[0:11, 55:65] = moves.GRAY
     np.testing.assert_array_equal(cut, expected)
 
 
@@ -193,7 +193,7 @@ def test_boxes_are_chosen_with_a_third_of_the_probability() -> None:
         image=tf.zeros([60, 84, 3], tf.uint8),
     )
 
-    def count(scene: Scene, corner: Any, size: Any, number: Any) -> Scene:
+    def count(scene: MovedScene, corner: Any, size: Any, number: Any) -> MovedScene:
         return scene._replace(image=scene.image + tf.cast(1, tf.uint8))
 
     result = auto_augment._in_some_boxes(start, [5, 6], 0.9, count)

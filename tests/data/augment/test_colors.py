@@ -83,22 +83,22 @@ def test_uint8_is_the_rounded_float() -> None:
         np.testing.assert_allclose(whole, exact, rtol=0, atol=0.5001)
 
 
-def test_gamma_grey_and_ranges_follow_their_formulas() -> None:
+def test_gamma_gray_and_ranges_follow_their_formulas() -> None:
     sample = as_tensors(EXACT)
     gamma = colors.adjust_gamma(sample, [1, 2], gamma=2.0, gain=1.5).image
     np.testing.assert_allclose(
         gamma, np.minimum(1.5 * 255 * (EXACT.image / 255) ** 2, 255), rtol=1e-5, atol=1e-3
     )
-    grey = colors.random_rgb_to_gray(sample, [1, 2], probability=1.0).image
+    gray = colors.random_rgb_to_gray(sample, [1, 2], probability=1.0).image
     luma = EXACT.image @ np.array([0.2989, 0.587, 0.114])
-    np.testing.assert_allclose(grey, np.repeat(luma[..., None], 3, axis=-1), rtol=1e-5)
+    np.testing.assert_allclose(gray, np.repeat(luma[..., None], 3, axis=-1), rtol=1e-5)
     assert colors.rgb_to_gray(sample, [1, 2]).image.shape == (12, 15, 1)
     scaled = colors.normalize_image(
         sample, [1, 2], original_maxval=255.0, target_minval=-1.0, target_maxval=1.0
     ).image
     np.testing.assert_allclose(scaled, EXACT.image / 127.5 - 1.0, atol=1e-5)
-    centred = colors.subtract_channel_mean(sample, [1, 2], means=(1.0, 2.0, 3.0)).image
-    np.testing.assert_allclose(centred, EXACT.image - [1.0, 2.0, 3.0], atol=1e-5)
+    centerd = colors.subtract_channel_mean(sample, [1, 2], means=(1.0, 2.0, 3.0)).image
+    np.testing.assert_allclose(centerd, EXACT.image - [1.0, 2.0, 3.0], atol=1e-5)
 
 
 def test_every_pixel_is_scaled_by_its_own_factor() -> None:

@@ -103,9 +103,9 @@ def test_a_square_crop_is_black_beyond_the_image() -> None:
         np.testing.assert_array_equal(
             [top, left, bottom, right], np.clip(window, [0, 0, 0, 0], SIDES)
         )
-        centre = corner + side // 2
-        assert (centre >= 20).all()
-        assert (centre <= np.array([60, 84]) - 20).all()
+        center = corner + side // 2
+        assert (center >= 20).all()
+        assert (center <= np.array([60, 84]) - 20).all()
         numbers, boxes = expected_boxes(window, 0.0)
         np.testing.assert_array_equal(result.classes, numbers)
         np.testing.assert_allclose(result.boxes, boxes, rtol=0, atol=1e-5)

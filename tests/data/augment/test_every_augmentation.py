@@ -15,6 +15,7 @@ from holdfast.config.schema.fields import field_specs
 from holdfast.config.schema.preprocessor import PreprocessingStep
 from holdfast.data.augment import AUGMENTATIONS, Crop, CropPad, FixedAspectRatioCrop
 from holdfast.data.sample import Sample
+from holdfast.testing.input_parts import check_boxes, check_objects
 
 from .scenes import (
     OPTIONAL,
@@ -189,7 +190,8 @@ def bare_runs(name: str) -> list[Sample]:
 
 def test_every_option_of_the_config_is_registered_and_tested() -> None:
     options = PreprocessingStep.oneofs["preprocessing_step"]
-    assert sorted(AUGMENTATIONS) == sorted(options) == sorted(CASES)
+    assert set(AUGMENTATIONS) >= set(options)
+    assert sorted(options) == sorted(CASES)
 
 
 @every_case
@@ -213,16 +215,8 @@ def test_keywords_and_defaults_are_those_of_the_config(name: str) -> None:
 def test_objects_keep_equal_counts_dtypes_and_ranks(name: str) -> None:
     for results, start in ((full_runs(name), scene()), (bare_runs(name), as_float(scene()))):
         for result in results:
-            present = [field for field in PER_OBJECT if getattr(result, field) is not None]
-            assert {len(getattr(result, field)) for field in present} == {len(result.boxes)}
-            for field in present:
-                value, before = getattr(result, field), getattr(start, field)
-                assert value.dtype == before.dtype, field
-                assert value.ndim == before.ndim, field
-            assert result.source_id == b"rectangles"
+            check_objects(result, start)
             assert result.image.ndim == 3
-            if result.masks is not None:
-                assert result.masks.shape[1:] == result.image.shape[:2]
 
 
 @every_case
@@ -246,9 +240,7 @@ def test_boxes_stay_inside_and_valid(name: str) -> None:
     if name == "scale_boxes_to_pixel_coordinates":
         pytest.skip("its boxes are in pixels")
     for result in full_runs(name) + bare_runs(name):
-        assert result.boxes.min(initial=0.0) >= 0.0
-        assert result.boxes.max(initial=1.0) <= 1.0 + 1e-6
-        assert (result.boxes[:, 2:] > result.boxes[:, :2]).all()
+        check_boxes(result)
 
 
 @every_case
@@ -330,14 +322,14 @@ def test_pixels_and_masks_move_together(name: str) -> None:
             colored = pixels_of_color(result.image, number)
             masked = result.masks[result.classes == number].any(axis=0)
             union = (colored | masked).sum()
-            # Interpolation and nearest neighbour may differ by a pixel all around.
+            # Interpolation and nearest neighbor may differ by a pixel all around.
             edge = 2 * sum(colored.any(axis=axis).sum() for axis in (0, 1)) + 4
             assert (colored ^ masked).sum() <= min(edge, union)
 
 
 @moving_case
 def test_pixels_and_keypoints_move_together(name: str) -> None:
-    labelled = 0
+    labeled = 0
     for result in full_runs(name)[: len(SEEDS)]:
         sides = np.array(result.image.shape[:2])
         for keypoints, visible, number in zip(
@@ -350,8 +342,8 @@ def test_pixels_and_keypoints_move_together(name: str) -> None:
                 around = pixels_of_color(result.image, number)
                 around = around[max(top - 1, 0) : top + 2, max(left - 1, 0) : left + 2]
                 assert around.any()
-                labelled += 1
-    assert labelled >= len(SEEDS)
+                labeled += 1
+    assert labeled >= len(SEEDS)
 
 
 def same(one: Sample, two: Sample) -> bool:

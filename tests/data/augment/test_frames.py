@@ -59,7 +59,7 @@ def test_a_frame_and_its_inverse_change_nothing() -> None:
     np.testing.assert_allclose(back.keypoints, start.keypoints, atol=1e-6)
 
 
-def test_keypoints_beyond_the_image_become_unlabelled_and_invisible() -> None:
+def test_keypoints_beyond_the_image_become_unlabeled_and_invisible() -> None:
     start = scene(num_objects=1)
     start.keypoints[0] = [[0.5, 1.2], [0.0, 1.0], [np.nan, np.nan]]
     start.visibilities[:] = True

@@ -71,7 +71,7 @@ def test_noise_stays_in_a_patch_of_the_asked_size_and_strength() -> None:
     assert max(deviations) < 0.11
 
 
-def test_jpeg_artefacts_are_those_of_an_encoder() -> None:
+def test_jpeg_artifacts_are_those_of_an_encoder() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (40, 48, 3)).astype(np.uint8)
     sample = as_tensors(WHITE._replace(image=noise, masks=None))
     result = random_jpeg_quality(sample, [1, 2], min_jpeg_quality=30, max_jpeg_quality=31)

@@ -12,7 +12,7 @@ from holdfast.data.augment.scales import (
     random_scale_crop_and_pad_to_square,
     resize_image,
 )
-from holdfast.data.resize import Interpolation, fixed_shape
+from holdfast.data.input.resize import Interpolation, fixed_shape
 from holdfast.errors import HoldfastError
 
 from .scenes import as_float, as_tensors, augmented, map_of_places, scene

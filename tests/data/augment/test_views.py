@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from holdfast.data.augment import AUGMENTATIONS
 from holdfast.data.augment.views import View, view_of, with_pixels
-from holdfast.data.images import decode_image
+from holdfast.data.input.decode_images import decode_image
 from holdfast.data.sample import Sample
 
 from .scenes import SPECS, scene

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from holdfast.data.sources import images
+from holdfast.data.sources import image_files as images
 from holdfast.data.sources.classes import keypoint_names
 from holdfast.data.sources.coco import open_coco
+from holdfast.data.sources.source_formats import OpenOptions
 from holdfast.errors import HoldfastError
 
 
@@ -85,11 +86,11 @@ def test_polygons_and_run_lengths_become_masks(folder):
     assert sample.masks[2].sum() == 0
     assert any("1 of 3 objects have no outline" in note for note in source.notes)
     assert source.masks
-    (without,) = open_coco(str(folder), masks=False)
+    (without,) = open_coco(str(folder), OpenOptions(masks=False))
     assert without.masks is None
 
 
-def test_keypoints_are_kept_where_labelled(folder):
+def test_keypoints_are_kept_where_labeled(folder):
     categories = [
         {"id": 1, "name": "person", "keypoints": ["nose", "hand"]},
         {"id": 2, "name": "ball"},
@@ -178,7 +179,7 @@ def test_captions_beside_the_annotations_are_passed_over(folder):
 
 def test_annotations_of_unlisted_images_are_said(folder):
     write(folder / "all.json", [image(1)], [annotation(1, 99, 1, [0, 0, 1, 1])], CELL)
-    assert "1 annotations of images that it does not list" in open_coco(str(folder)).notes[0]
+    assert "1 annotation of images that it does not list" in open_coco(str(folder)).notes[0]
 
 
 def test_what_is_wrong_in_a_file_stays_for_the_checks_to_find(folder):
@@ -198,8 +199,8 @@ def test_what_is_wrong_in_a_file_stays_for_the_checks_to_find(folder):
     ("more", "message"),
     [
         ({"category_id": "x"}, "no usable category_id"),
-        ({"segmentation": [[1, 2, 3, 4, 5, 6, 7]]}, "no polygon and no mask"),
-        ({"segmentation": [["a", "b"]]}, "no polygon and no mask"),
+        ({"segmentation": [[1, 2, 3, 4, 5, 6, 7]]}, "neither polygons nor a mask"),
+        ({"segmentation": [["a", "b"]]}, "neither polygons nor a mask"),
         ({"segmentation": {"counts": [1, 2], "size": [20, 40]}}, "cannot be read"),
         ({"keypoints": [1, 2]}, "keypoints that are not 3 numbers"),
     ],
@@ -225,7 +226,7 @@ def test_a_wrong_or_missing_size_is_read_from_the_image_and_remarked(folder):
 def test_a_missing_image_fails_alone(folder):
     write(folder / "all.json", [image(1, "gone.jpg")], [], CELL)
     (entry,) = open_coco(str(folder)).entries
-    with pytest.raises(HoldfastError, match="nowhere in the data set"):
+    with pytest.raises(HoldfastError, match="not found in the data set"):
         entry.read()
 
 
@@ -270,3 +271,28 @@ def test_real_coco_data_is_read_whole(shared):
     splits = [entry.split for entry in cells.entries]
     assert [splits.count(name) for name in ("train", "val", "test")] == [210, 20, 10]
     assert len({entry.source_id for entry in cells.entries}) == 240
+
+
+def test_folders_of_images_are_splits_where_the_file_names_none(tmp_path, make_image):
+    for split in ("train", "test"):
+        make_image(tmp_path / split / f"{split}.jpg", 40, 20)
+    pictures = [image(1, "train.jpg"), image(2, "test/test.jpg")]
+    write(tmp_path / "all.json", pictures, [], CELL)
+    assert [entry.split for entry in open_coco(str(tmp_path)).entries] == ["train", "test"]
+
+
+def test_the_split_of_a_file_counts_before_that_of_its_images(tmp_path, make_image):
+    for name in ("1", "2"):
+        make_image(tmp_path / f"images/train/{name}.jpg", 40, 20)
+    write(tmp_path / "train.json", [image(1, "1.jpg")], [], CELL)
+    write(tmp_path / "val.json", [image(2, "2.jpg")], [], CELL)
+    assert [entry.split for entry in open_coco(str(tmp_path)).entries] == ["train", "val"]
+
+
+def test_the_sizes_of_boxes_are_shares_of_the_image(folder):
+    items = [annotation(1, 7, 1, [4, 5, 10, 8]), annotation(2, 9, 1, [0, 0, 1, 1])]
+    unsized = {"id": 9, "file_name": "2.jpg"}
+    write(folder / "all.json", [image(7, "sub/1.jpg"), unsized], items, CELL)
+    known, unknown = open_coco(str(folder)).entries
+    assert known.box_areas == pytest.approx((0.1,))
+    assert unknown.box_areas == ()

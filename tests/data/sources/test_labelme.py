@@ -64,7 +64,7 @@ def test_polygons_have_masks_and_rectangles_beside_them_too(folder):
     np.testing.assert_allclose(sample.boxes[0], [4 / 20, 10 / 40, 16 / 20, 30 / 40])
 
 
-def test_a_circle_is_its_centre_and_a_point_on_its_line(folder):
+def test_a_circle_is_its_center_and_a_point_on_its_line(folder):
     sample = read(folder, shape("cell", "circle", (20, 10), (23, 14)))
     np.testing.assert_allclose(sample.boxes, [[5 / 20, 15 / 40, 15 / 20, 25 / 40]])
     assert sample.areas[0] == pytest.approx(math.pi * 25, rel=0.01)
@@ -125,7 +125,7 @@ def test_a_mask_shape_is_put_where_its_first_point_is(folder):
     assert sample.areas.tolist() == [3]
 
 
-def test_an_embedded_image_is_the_one_that_was_labelled(folder, make_image):
+def test_an_embedded_image_is_the_one_that_was_labeled(folder, make_image):
     other = make_image(folder / "elsewhere/other.jpg", 40, 20, seed=9)
     write(folder / "1.json", data=base64.b64encode(other).decode())
     (sample,) = open_labelme(str(folder))
@@ -157,7 +157,7 @@ def test_classes_are_numbered_by_labels_txt(folder):
         (shape("cat", "heart", (0, 0)), "is a 'heart'; known are"),
         (shape("cat", "polygon", (0, 0), (1, 1)), "polygon of 2 points, not 3"),
         (shape("cat", "polygon", "abc"), "not pairs of numbers"),
-        (shape("cat", "mask", (0, 0), (1, 1), mask="%%"), "does not decode"),
+        (shape("cat", "mask", (0, 0), (1, 1), mask="%%"), "cannot be decoded"),
         (None, "has no label"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_broken_file_and_a_missing_image_fail_alone(folder):
     assert good.read()
     with pytest.raises(HoldfastError, match="not valid JSON"):
         broken.read()
-    with pytest.raises(HoldfastError, match="nowhere in the data set"):
+    with pytest.raises(HoldfastError, match="not found in the data set"):
         missing.read()
 
 
@@ -188,3 +188,15 @@ def test_folders_are_splits(tmp_path, make_image):
         make_image(tmp_path / split / f"{split}.jpg", 40, 20)
         write(tmp_path / split / f"{split}.json", image=f"{split}.jpg")
     assert [entry.split for entry in open_labelme(str(tmp_path)).entries] == ["train", "val"]
+
+
+def test_the_folder_of_an_image_is_its_split(tmp_path, make_image):
+    make_image(tmp_path / "images/test/1.jpg", 40, 20)
+    write(tmp_path / "labels/1.json", image="../images/test/1.jpg")
+    assert [entry.split for entry in open_labelme(str(tmp_path)).entries] == ["test"]
+
+
+def test_the_sizes_of_boxes_are_shares_of_the_image(folder):
+    write(folder / "1.json", shape("dog", "rectangle", (4, 5), (14, 13)))
+    (entry,) = open_labelme(str(folder)).entries
+    assert entry.box_areas == pytest.approx((0.1,))

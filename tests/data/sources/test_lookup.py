@@ -18,6 +18,9 @@ from holdfast.errors import HoldfastError
         (["images/a/1.jpg", "images/b/1.jpg"], "1.jpg", "labels/b/1.xml", "images/b/1.jpg"),
         (["x/1.jpg", "x/old/1.jpg"], "1.jpg", "x/old/1.json", "x/old/1.jpg"),
         (["a.b.jpg"], "a.b", "a.b.xml", "a.b.jpg"),
+        (["IMG_1.JPG"], "img_1.jpg", "all.csv", "IMG_1.JPG"),
+        (["Img.jpg", "img.jpg"], "img.jpg", "all.csv", "img.jpg"),
+        (["cafe\u0301.jpg"], "caf\u00e9.jpg", "all.csv", "cafe\u0301.jpg"),
     ],
 )
 def test_the_image_an_annotation_means_is_found(paths, name, annotation, found):
@@ -25,7 +28,7 @@ def test_the_image_an_annotation_means_is_found(paths, name, annotation, found):
 
 
 def test_a_missing_image_is_named():
-    with pytest.raises(HoldfastError, match=r"'2\.jpg' is nowhere"):
+    with pytest.raises(HoldfastError, match=r"'2\.jpg' was not found"):
         ImageFinder(["1.jpg", "2.txt"]).find("2.jpg", "all.json")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
-from holdfast.data.sources.images import Size
+from holdfast.data.sources.image_files import Size
 from holdfast.data.sources.outlines import Bitmap, Polygons, RunLengths, polygon_area, rasterise
 from holdfast.errors import HoldfastError
 
@@ -99,3 +99,14 @@ def test_a_bitmap_is_put_in_its_place():
     assert np.argwhere(mask).tolist() == [[2, 3], [3, 3], [3, 4]]
     with pytest.raises(HoldfastError, match="out of its image"):
         rasterise(Bitmap(np.ones((2, 2), np.uint8), left=10, top=0), SIZE)
+
+
+def test_holes_are_cut_out_of_polygons():
+    square = np.array([[2.0, 2.0], [12.0, 2.0], [12.0, 12.0], [2.0, 12.0]])
+    hole = (square - 7) / 2 + 7
+    mask = rasterise(Polygons((square,), (hole,)), Size(20, 15))
+    expected = np.zeros((15, 20), np.uint8)
+    expected[2:12, 2:12] = 1
+    expected -= rasterise(Polygons((hole,)), Size(20, 15))
+    np.testing.assert_array_equal(mask, expected)
+    assert int(mask.sum()) == pytest.approx(100 - 25, abs=6)

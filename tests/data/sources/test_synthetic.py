@@ -10,11 +10,11 @@ from holdfast.data.sources.classes import keypoint_names
 from holdfast.data.sources.outlines import polygon_area
 from holdfast.data.sources.synthetic import make_synthetic
 from holdfast.data.sources.synthetic_drawing import coverage
-from holdfast.data.sources.synthetic_shapes import KEYPOINTS, SHAPES, Scene, arrange
+from holdfast.data.sources.synthetic_shapes import KEYPOINTS, SHAPES, SyntheticScene, arrange
 from holdfast.errors import HoldfastError
 
 SIZE = 96
-SCENE = Scene(size=SIZE)
+SCENE = SyntheticScene(size=SIZE)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_keypoints_lie_on_the_border_of_their_shape(source, samples):
 
 
 def test_a_shape_stands_out_from_its_ground(samples):
-    """What was drawn last is uncovered: inside and around it the colours differ."""
+    """What was drawn last is uncovered: inside and around it the colors differ."""
     contrasts = []
     for sample in samples:
         pixels = np.asarray(Image.open(io.BytesIO(sample.image))).astype(float)
@@ -129,4 +129,4 @@ def test_masks_can_be_left_out():
 
 def test_images_too_small_to_draw_in_are_refused():
     with pytest.raises(HoldfastError, match="need 32 pixels, not 16"):
-        make_synthetic(1, Scene(size=16))
+        make_synthetic(1, SyntheticScene(size=16))

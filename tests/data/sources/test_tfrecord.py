@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from holdfast.data.sources.find import open_source
+from holdfast.data.sources.open_source import open_source
 from holdfast.data.sources.tfrecord import (
     UNKNOWN_ID,
     MaskFormat,
@@ -16,7 +16,7 @@ from holdfast.data.sources.tfrecord import (
     RecordLayout,
     record_parser,
 )
-from holdfast.data.validity import Reason
+from holdfast.data.survey.box_validity import Reason
 from holdfast.data.writers.tf_example import encode_example
 
 from ..example_records import GOOD_BOX, png, record
@@ -118,7 +118,7 @@ def test_a_record_without_masks_has_empty_ones_of_its_size():
     np.testing.assert_array_equal(sample.masks, np.zeros((2, 10, 20), np.uint8))
 
 
-def test_keypoints_that_are_not_labelled_are_not_numbers():
+def test_keypoints_that_are_not_labeled_are_not_numbers():
     features = {
         "image__object__keypoint__x": [0.1, 0.2, 0.3, 0.4],
         "image__object__keypoint__y": [0.5, 0.6, 0.7, 0.8],

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from holdfast.data.sources import images
+from holdfast.data.sources import image_files as images
 from holdfast.data.sources.voc import open_voc
 from holdfast.errors import HoldfastError
 
@@ -68,7 +68,7 @@ def test_lists_of_image_sets_are_the_splits(folder):
     splits = [(entry.source_id, entry.split) for entry in source.entries]
     expected = [("1.jpg", "train"), ("2.jpg", "val"), ("3.jpg", "test"), ("4.jpg", None)]
     assert splits == [*expected, ("5", "train")]
-    assert "1 images are in several lists" in source.notes[0]
+    assert "In several lists" in source.notes[0]
     with pytest.raises(HoldfastError, match=r"no 5\.xml"):
         source.entries[-1].read()
 
@@ -98,6 +98,37 @@ def test_folders_are_splits_where_there_are_no_lists(tmp_path, make_image):
         make_image(tmp_path / split / f"{split}.jpg", 40, 20)
         write(tmp_path / split / f"{split}.xml", thing("dog", (1, 2, 3, 4)))
     assert [entry.split for entry in open_voc(str(tmp_path)).entries] == ["test", "train"]
+
+
+@pytest.mark.parametrize("folder", ["{}", "images/{}", "pets-{}", "{}_images"])
+def test_folders_of_images_are_splits_though_the_annotations_are_in_one_place(
+    tmp_path, make_image, folder
+):
+    for name, split in (("1", "train"), ("2", "test"), ("3", "train")):
+        make_image(tmp_path / folder.format(split) / f"{name}.jpg", 40, 20)
+        write(tmp_path / f"annotations/{name}.xml", thing("dog", (1, 2, 3, 4)))
+    source = open_voc(str(tmp_path))
+    assert [entry.split for entry in source.entries] == ["train", "test", "train"]
+    assert not source.notes
+
+
+def test_the_split_of_an_image_counts_before_that_of_its_annotation_and_that_is_said(
+    tmp_path, make_image
+):
+    make_image(tmp_path / "images/val/1.jpg", 40, 20)
+    write(tmp_path / "xml/train/1.xml", thing("dog", (1, 2, 3, 4)))
+    source = open_voc(str(tmp_path))
+    assert [entry.split for entry in source.entries] == ["val"]
+    assert "images/val/1.jpg, xml/train/1.xml" in source.notes[0]
+
+
+def test_the_sizes_of_boxes_are_shares_of_the_image(folder):
+    boxes = (thing("dog", (4, 5, 14, 13)), thing("dog", (0, 0, 40, 20)))
+    write(folder / "Annotations/1.xml", *boxes)
+    write(folder / "Annotations/2.xml", *boxes, size="")
+    known, unknown = open_voc(str(folder)).entries
+    assert known.box_areas == pytest.approx((0.1, 1.0))
+    assert unknown.box_areas == ()
 
 
 @pytest.mark.parametrize(
@@ -132,7 +163,7 @@ def test_two_candidates_for_an_image_are_not_guessed(folder):
     [
         ("<annotation><object>", "not valid XML"),
         ("<annotation><object></object></annotation>", "no name"),
-        ("<annotation><filename>gone.jpg</filename></annotation>", "nowhere in the data set"),
+        ("<annotation><filename>gone.jpg</filename></annotation>", "not found in the data set"),
     ],
 )
 def test_a_broken_file_fails_alone(folder, text, message):
@@ -153,7 +184,7 @@ def test_a_box_without_numbers_stays_for_the_checks_to_find(folder):
 
 def test_images_without_annotation_are_said(folder):
     write(folder / "Annotations/1.xml")
-    assert "3 images have no XML file" in open_voc(str(folder)).notes[0]
+    assert "Left out without an XML file: 3 images" in open_voc(str(folder)).notes[0]
 
 
 def test_real_voc_data_is_read_whole(shared):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from holdfast.data.sources.classes import keypoint_names
+from holdfast.data.sources.source_formats import OpenOptions
 from holdfast.data.sources.yolo import open_yolo
 from holdfast.data.sources.yolo_labels import KeypointShape, parse_labels
 from holdfast.errors import HoldfastError
@@ -33,7 +34,7 @@ def labels_of(source):
     return [(item.id, item.name) for item in source.label_map.item]
 
 
-def test_boxes_are_given_by_centre_and_size(pair):
+def test_boxes_are_given_by_center_and_size(pair):
     folder = pair("images/1.jpg", "labels/1.txt", "2 0.5 0.25 0.5 0.1\n0 1 1 0.5 0.5\n")
     (sample,) = open_yolo(folder)
     expected = [[0.2, 0.25, 0.3, 0.75], [0.75, 0.75, 1.25, 1.25]]
@@ -56,7 +57,7 @@ def test_polygons_give_boxes_areas_and_masks(pair):
     assert sample.masks[0, 4:16, 10:30].all()
     assert sample.masks[1].sum() == 0
     assert any("1 of 2 objects have no outline" in note for note in source.notes)
-    (without,) = open_yolo(folder, masks=False)
+    (without,) = open_yolo(folder, OpenOptions(masks=False))
     assert without.masks is None
 
 
@@ -75,7 +76,7 @@ def test_keypoints_are_read_as_kpt_shape_says(pair, tmp_path):
     assert keypoint_names(source.label_map) == ("keypoint_1", "keypoint_2")
 
 
-def test_keypoints_without_visibility_are_unlabelled_at_the_origin():
+def test_keypoints_without_visibility_are_unlabeled_at_the_origin():
     (line,) = parse_labels(b"0 .5 .5 .2 .2 .1 .2 0 0", KeypointShape(2, 2))
     np.testing.assert_array_equal(line.keypoints, [[0.1, 0.2], [np.nan, np.nan]])
 
@@ -102,7 +103,7 @@ def test_an_image_without_labels_is_one_without_objects(pair):
     folder = pair("images/2.jpg", None)
     source = open_yolo(folder)
     assert [len(sample.boxes) for sample in source] == [1, 0]
-    assert "1 images have no label file" in source.notes[0]
+    assert "so without objects: 1 image" in source.notes[0]
 
 
 def test_images_that_have_nothing_to_do_with_the_data_are_passed_over(pair):
@@ -185,8 +186,8 @@ def test_places_of_data_yaml_that_do_not_exist_are_said(pair, tmp_path):
     [
         ("0 0.5 0.5 0.2", "Line 2 has 3 numbers"),
         ("0 0.5 0.5 0.2 x", "Line 2 is not all numbers"),
-        ("-1 0.5 0.5 0.2 0.2", "no class number"),
-        ("0.5 0.5 0.5 0.2 0.2", "no class number"),
+        ("-1 0.5 0.5 0.2 0.2", "not a class number"),
+        ("0.5 0.5 0.5 0.2 0.2", "not a class number"),
         ("0 1 2 3 4 5 6 7", "Line 2 has 7 numbers"),
     ],
 )
@@ -218,3 +219,9 @@ def test_real_yolo_data_is_read_whole(shared):
     assert counts.total() == 285
     assert set(counts) == {1, 5, 9}
     assert Counter(entry.split for entry in source.entries) == {"train": 76, "val": 15, "test": 21}
+
+
+def test_the_sizes_of_boxes_are_shares_of_the_image(pair):
+    text = "0 0.5 0.5 0.2 0.4\n0 0.25 0.2 0.75 0.2 0.75 0.8 0.25 0.8\n"
+    (entry,) = open_yolo(pair("images/1.jpg", "labels/1.txt", text)).entries
+    assert entry.box_areas == pytest.approx((0.08, 0.3))

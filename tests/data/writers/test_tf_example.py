@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from holdfast.data.sources.annotated_objects import Box, LabeledObject, build_sample
 from holdfast.data.sources.classes import build_classes
-from holdfast.data.sources.images import Picture, Size
-from holdfast.data.sources.objects import Box, LabelledObject, build_sample
+from holdfast.data.sources.image_files import Picture, Size
 from holdfast.data.sources.outlines import Bitmap
 from holdfast.data.sources.synthetic import make_synthetic
-from holdfast.data.sources.synthetic_shapes import Scene
+from holdfast.data.sources.synthetic_shapes import SyntheticScene
 from holdfast.data.writers.tf_example import encode_example
 from holdfast.errors import HoldfastError
 
@@ -76,8 +76,8 @@ def sample(picture):
     points = np.array([[24.0, 64.0], [np.nan, np.nan]])
     mask = Bitmap(np.ones((10, 20), np.uint8), left=30, top=40)
     objects = [
-        LabelledObject(0, Box(24, 64, 240, 320), mask, area=7.5, keypoints=points),
-        LabelledObject(2, Box(0, 0, 480, 640), difficult=True, truncated=True, is_crowd=True),
+        LabeledObject(0, Box(24, 64, 240, 320), mask, area=7.5, keypoints=points),
+        LabeledObject(2, Box(0, 0, 480, 640), difficult=True, truncated=True, is_crowd=True),
     ]
     return build_sample("117", picture, objects, masks=True, num_keypoints=2)
 
@@ -149,15 +149,15 @@ def test_equal_samples_give_equal_bytes(sample):
 
 
 def test_synthetic_samples_come_back_as_they_were():
-    source = make_synthetic(4, Scene(size=64))
+    source = make_synthetic(4, SyntheticScene(size=64))
     for before in source:
         found = parse(encode_example(before, source.label_map))
         y, x = found["image/object/keypoint/y"], found["image/object/keypoint/x"]
         points = np.stack([y, x], axis=-1).reshape(before.keypoints.shape)
-        labelled = found["image/object/keypoint/visibility"].reshape(points.shape[:2]) > 0
+        labeled = found["image/object/keypoint/visibility"].reshape(points.shape[:2]) > 0
         np.testing.assert_array_equal(
-            np.where(labelled[:, :, None], points, np.nan), before.keypoints
+            np.where(labeled[:, :, None], points, np.nan), before.keypoints
         )
-        np.testing.assert_array_equal(labelled, before.visibilities)
+        np.testing.assert_array_equal(labeled, before.visibilities)
         masks = [tf.io.decode_png(mask).numpy()[:, :, 0] for mask in found["image/object/mask"]]
         np.testing.assert_array_equal(masks, before.masks)

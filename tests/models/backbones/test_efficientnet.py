@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from holdfast.models.backbones.backbone_spec import BACKBONES
 from holdfast.models.backbones.efficientnet import (
     SCALES,
     BlockPlan,
-    InvertedResidual,
+    EfficientBlock,
     default_settings,
     efficientnet,
 )
 from holdfast.models.backbones.keras_order import keras_order
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.convolution import LayerSettings
 
 LEVELS = ("level_1", "level_2", "level_3", "level_4", "level_5")
 USED = "model/_feature_extractor/_efficientnet"
@@ -29,7 +29,7 @@ IDLE = "model/_feature_extractor/classification_backbone"
 
 @pytest.fixture(scope="module")
 def backbone():
-    backbone = BACKBONES["efficientnet_b0"](LEVELS)
+    backbone = BACKBONES["efficientnet_b0"].factory(LEVELS)
     backbone(keras.KerasTensor((1, 64, 64, 3)))
     return backbone
 
@@ -173,7 +173,7 @@ def test_drop_connect_rises_as_in_keras():
 
 @pytest.mark.parametrize("version", SCALES)
 def test_channels_are_those_of_the_paper(version):
-    features = BACKBONES[f"efficientnet_{version}"](LEVELS[2:]).features
+    features = BACKBONES[f"efficientnet_{version}"].factory(LEVELS[2:]).features
     assert tuple(feature.stride for feature in features) == (8, 16, 32)
     # arXiv 1905.11946 scales widths 40, 112, 320; these are the published networks'.
     assert (
@@ -203,7 +203,7 @@ def test_declared_strides_and_channels_are_true(backbone):
 def residual_block(drop_rate):
     plan = BlockPlan("block", 8, 8, 3, 6, 1, 1, drop_rate)
     settings = LayerSettings(activation="swish", batch_norm=BatchNormSettings(is_frozen=True))
-    return InvertedResidual(plan, settings=settings)
+    return EfficientBlock(plan, settings=settings)
 
 
 def test_drop_connect_leaves_inference_alone():

@@ -14,7 +14,7 @@ from holdfast.models.backbones.inception_v2 import (
     default_settings,
     inception_v2,
 )
-from holdfast.models.batch_norm import BatchNormSettings
+from holdfast.models.layers.batch_norm import BatchNormSettings
 
 from .reference import (
     assert_features_are_as_declared,
@@ -107,12 +107,12 @@ def test_the_stem_has_no_more_depthwise_than_output_channels():
         assert stem.convolution.depthwise_kernel.shape == (7, 7, 3, expected)
 
 
-def test_the_stem_filters_each_colour_then_mixes_them():
+def test_the_stem_filters_each_color_then_mixes_them():
     stem = SeparableStem(FIRST._replace(channels=7), settings=PLAIN)
     image = np.random.default_rng(0).normal(size=(1, 9, 9, 3)).astype("float32")
     outputs = np.array(stem(image))
     depthwise, pointwise = (kernel.numpy() for kernel in stem.variables[:2])
-    # The centre of 9x9 cells of stride 2 sees all of its 7x7 neighbours.
+    # The center of 9x9 cells of stride 2 sees all of its 7x7 neighbors.
     window = image[0, 1:8, 1:8]
     filtered = np.einsum("yxc,yxcm->cm", window, depthwise).reshape(-1)
     np.testing.assert_allclose(outputs[0, 2, 2], filtered @ pointwise[0, 0], rtol=1e-4)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from holdfast.models.backbones.mobilenet_v1 import default_settings, mobilenet_v1
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.convolution import LayerSettings
 
 from .reference import (
     activations,

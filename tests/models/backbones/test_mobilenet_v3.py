@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from holdfast.errors import HoldfastError
+from holdfast.models.backbones.backbone_spec import BACKBONES
 from holdfast.models.backbones.mobilenet_v3 import mobilenet_v3
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.convolution import LayerSettings
 
 from .reference import (
     activations,
@@ -38,7 +38,7 @@ NARROW = {"depth_multiplier": 0.25, "min_depth": 8}
 
 def test_variables_are_those_of_a_tf1_checkpoint(corpus):
     shapes = checkpoint_shapes(corpus / "checkpoint_indexes" / "checkpoint18")
-    backbone = built(BACKBONES["mobilenet_v3_large"](SSD["large"]))
+    backbone = built(BACKBONES["mobilenet_v3_large"].factory(SSD["large"]))
     assert tf1_shapes(backbone) == below(shapes, "FeatureExtractor/MobilenetV3/")
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from holdfast.models.backbones.backbone_spec import BACKBONES
 from holdfast.models.backbones.keras_order import keras_order
-from holdfast.models.backbones.registry import BACKBONES
 from holdfast.models.backbones.resnet_v1 import default_settings, resnet_v1
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.convolution import LayerSettings
 
 BLOCKS = ("block1", "block2", "block3", "block4")
 CONFIG_SETTINGS = LayerSettings(
@@ -80,7 +80,7 @@ def test_layers_are_those_of_the_od_api_in_the_order_of_its_tf2_checkpoints(shar
 
 @pytest.fixture(scope="module")
 def resnet101():
-    return built(BACKBONES["resnet101_v1"](BLOCKS, generation="tf1"))
+    return built(BACKBONES["resnet101_v1"].factory(BLOCKS, generation="tf1"))
 
 
 def test_resnet101_has_the_layers_of_a_tf2_checkpoint(corpus, resnet101):

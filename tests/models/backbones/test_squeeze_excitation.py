@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.models.backbones.squeeze_excitation import SqueezeExcitation
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.layers.convolution import LayerSettings
 
 
 def layer_with_random_weights(random):

@@ -13,7 +13,7 @@ import tensorflow as tf
 from holdfast.checkpoints.transfer import load_checkpoint
 from holdfast.config.load import load_config
 from holdfast.data.sample import GroundTruth
-from holdfast.models.detectors.build import build_detector
+from holdfast.models.detectors.build_detector import build_detector
 
 
 class Golden:

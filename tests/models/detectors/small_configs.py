@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.config.decode import decode
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
 
 _LAYERS = """
 conv_hyperparams {

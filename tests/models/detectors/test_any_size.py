@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 from tests.models.detectors.small_configs import NAMES, small_config
 
-from holdfast.config.feature_maps import feature_maps
-from holdfast.config.input_sizes import input_shape
+from holdfast.config.facts.feature_maps import feature_maps
+from holdfast.config.facts.input_sizes import input_shape
 from holdfast.data.sample import GroundTruth
-from holdfast.models.detectors.build import build_detector
+from holdfast.models.detectors.build_detector import build_detector
 
 # Odd sides halve to odd sides: what comes down a pyramid is a cell too large everywhere.
 SIZES = [(129, 155), pytest.param(257, 311, marks=pytest.mark.slow)]
@@ -53,6 +53,30 @@ def test_an_odd_size_has_targets_and_gradients(name, height, width):
     }
     for path, gradient in by_path.items():
         assert np.isfinite(gradient).all(), path
-    # What is learnt reaches the first kernel of the backbone, through all levels of the neck.
+    # What is learned reaches the first kernel of the backbone, through all levels of the neck.
     first = next(gradient for path, gradient in by_path.items() if path.endswith("/kernel"))
     assert np.abs(first).max() > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_size_unknown_until_the_network_runs_changes_nothing(name):
+    detector = build_detector(small_config(name, 129, 155))
+    inputs, sizes = detector.preprocess(
+        np.random.default_rng(0).integers(0, 256, (2, 40, 60, 3), np.uint8)
+    )
+
+    def step(inputs):
+        prepared = detector.prepare(TRUTH, sizes, tf.unstack(tf.shape(inputs)[1:3]))
+        predictions = detector(inputs, sizes=sizes, prepared=prepared)
+        terms = detector.terms(predictions, prepared, detector.normalizers(prepared))
+        return predictions.anchors, terms, detector.detections(predictions, sizes)
+
+    unknown = tf.TensorSpec((2, None, None, 3))
+    anchors, terms, detections = tf.function(step, input_signature=[unknown])(inputs)
+    predictions = detector(inputs, sizes=sizes)
+    np.testing.assert_array_equal(anchors, detector.anchors(129, 155))
+    expected = detector.loss_terms(predictions, detector.targets(TRUTH, sizes, predictions))
+    for term, value in terms.items():
+        assert float(value) == pytest.approx(float(expected[term]), rel=1e-5), term
+    for one, other in zip(detections[:4], detector.detections(predictions, sizes)[:4], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)

@@ -113,7 +113,7 @@ def test_detections(golden, built, inputs, predictions):
 
 
 def matched_by_score(scores, boxes, found, image) -> list[int]:
-    """Order our detections as theirs: only neighbours of equal score may change places."""
+    """Order our detections as theirs: only neighbors of equal score may change places."""
     scores, ours = np.asarray(scores), np.asarray(found.boxes[image])
     order = []
     for place, box in enumerate(boxes):

@@ -10,7 +10,7 @@ from PIL import Image
 
 from holdfast.checkpoints.transfer import load_checkpoint
 from holdfast.config.load import load_config
-from holdfast.models.detectors.build import build_detector
+from holdfast.models.detectors.build_detector import build_detector
 
 MODEL = "ssdlite_mobilenet_v2_coco"
 LOWEST_SCORE = 0.3  # of the detections that are stored
@@ -41,7 +41,7 @@ def found(shared, stored, pretrained):
 
 
 def pixels(path) -> np.ndarray:
-    # By Pillow: tf.io.decode_jpeg takes a faster transform whose pixels are a grey level off on
+    # By Pillow: tf.io.decode_jpeg takes a faster transform whose pixels are a gray level off on
     # average, and moves scores by up to 0.02.
     with Image.open(path) as image:
         return np.asarray(image)

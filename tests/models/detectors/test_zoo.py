@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.config.feature_maps import feature_maps
-from holdfast.config.input_sizes import input_shape
-from holdfast.config.legacy_names import extractor
+from holdfast.config.facts.extractors import extractor
+from holdfast.config.facts.feature_maps import feature_maps
+from holdfast.config.facts.input_sizes import input_shape
 from holdfast.config.load import load_config
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.errors import HoldfastError
-from holdfast.models.detectors.build import build_detector
+from holdfast.models.detectors.build_detector import build_detector
 
 # Plain, SSDLite and pyramid, of both halves of the OD API; EfficientDet is built by the goldens.
 QUICK = [

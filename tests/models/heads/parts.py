@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import keras
 
-from holdfast.models.convolution import LayerSettings
 from holdfast.models.features import Feature
 from holdfast.models.heads.convolutional import ConvolutionalHead
 from holdfast.models.heads.weight_shared import WeightSharedHead
+from holdfast.models.layers.convolution import LayerSettings
 
 SETTINGS = LayerSettings(l2=0.5)
 FEATURES = (Feature(16, 4), Feature(32, 4))

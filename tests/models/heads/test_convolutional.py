@@ -69,7 +69,7 @@ def test_box_encodings_are_clipped_and_scores_made_if_asked_for():
     np.testing.assert_allclose(bounded(inputs).class_logits, 1 / (1 + np.exp(-logits)), atol=1e-6)
 
 
-def test_a_plain_depthwise_kernel_is_not_penalised():
+def test_a_plain_depthwise_kernel_is_not_penalized():
     head = convolutional(kernel_size=3, use_depthwise=True, plain_depthwise=True)
     head(maps(32, 32, FEATURES))
     weights = weights_of(head)

@@ -11,10 +11,10 @@ import keras
 import numpy as np
 import pytest
 
-from holdfast.models.convolution import LayerSettings
 from holdfast.models.features import Feature
 from holdfast.models.heads.convolutional import ConvolutionalHead
 from holdfast.models.heads.weight_shared import WeightSharedHead
+from holdfast.models.layers.convolution import LayerSettings
 
 from ..necks.golden import Golden, Stored, names_of, shapes_of
 from .legacy_names import (

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.models.convolution import LayerSettings
 from holdfast.models.features import Feature
 from holdfast.models.heads.convolutional import ConvolutionalHead
 from holdfast.models.heads.weight_shared import WeightSharedHead
+from holdfast.models.layers.convolution import LayerSettings
 
 from ..necks.golden import names_of, shapes_of
 from ..necks.real_checkpoint import variables_below

@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from holdfast.errors import HoldfastError
-from holdfast.models.convolution import LayerSettings
 from holdfast.models.features import Feature
+from holdfast.models.layers.convolution import LayerSettings
 
-from ..necks.numpy_layers import layer, normalise, weights_of
+from ..necks.numpy_layers import layer, normalize, weights_of
 from ..necks.parts import maps
 from .parts import FEATURES, SETTINGS, weight_shared
 
@@ -38,7 +38,7 @@ def test_towers_are_shared_and_batch_norms_are_not(
         for index in (0, 1):
             name = f"{'tower' if is_shared else tower}/layer_{index}"
             values = layer(values, weights, f"{name}/shared", is_active=False)
-            values = normalise(values, weights, f"{name}/batch_norm_{level}")
+            values = normalize(values, weights, f"{name}/batch_norm_{level}")
             values = np.clip(values, 0, 6)
         return layer(values, weights, part, is_active=False).reshape(2, -1, size)
 
@@ -120,7 +120,7 @@ def test_box_encodings_are_clipped_if_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("keywords", "penalised"),
+    ("keywords", "penalized"),
     [
         ({}, 2 * (2 + 2) + 2 * 2),
         ({"plain_pointwise": True}, 2 * 2 + 2 * 2),
@@ -128,10 +128,10 @@ def test_box_encodings_are_clipped_if_asked_for():
         ({"plain_pointwise": True, "plain_predictors": True}, 2 * 2),
     ],
 )
-def test_plain_kernels_are_not_penalised(keywords: dict[str, bool], penalised: int):
+def test_plain_kernels_are_not_penalized(keywords: dict[str, bool], penalized: int):
     head = weight_shared(use_depthwise=True, **keywords)
     head(maps(32, 32, FEATURES))
-    assert len(head.losses) == penalised
+    assert len(head.losses) == penalized
 
 
 def test_unequal_anchors_and_a_depthwise_convolution_of_one_cell_are_refused():

@@ -1,4 +1,4 @@
-"""Convolution, normalisation and activation in slow NumPy: the oracle of the networks."""
+"""Convolution, normalization and activation in slow NumPy: the oracle of the networks."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def layer(
     outputs = _convolve(inputs, kernel, strides, is_explicit, name.endswith("_depthwise"))
     outputs = outputs + weights.get(f"{name}/convolution/bias", 0.0)
     if f"{name}/batch_norm/beta" in weights:
-        outputs = normalise(outputs, weights, f"{name}/batch_norm")
+        outputs = normalize(outputs, weights, f"{name}/batch_norm")
     return np.clip(outputs, 0, 6) if is_active else outputs
 
 
-def normalise(inputs: np.ndarray, weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+def normalize(inputs: np.ndarray, weights: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     mean, variance, gamma, beta = (
         weights[f"{name}/{part}"] for part in ("moving_mean", "moving_variance", "gamma", "beta")
     )

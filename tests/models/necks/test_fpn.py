@@ -46,15 +46,15 @@ def test_without_coarse_levels_the_pyramid_is_as_high_as_the_backbone():
     assert len(neck(maps(64, 64))) == 3
 
 
-def test_plain_pointwise_kernels_are_not_penalised():
+def test_plain_pointwise_kernels_are_not_penalized():
     neck = fpn(use_depthwise=True, plain_pointwise=True)
     neck(maps(32, 32))
     weights = weights_of(neck)
-    penalised = [
+    penalized = [
         value
         for path, value in weights.items()
         if path.endswith("kernel") and "pointwise" not in path
     ]
-    assert len(penalised) == 3 + 4
-    expected = SETTINGS.l2 / 2 * sum((value**2).sum() for value in penalised)
+    assert len(penalized) == 3 + 4
+    expected = SETTINGS.l2 / 2 * sum((value**2).sum() for value in penalized)
     assert float(sum(neck.losses)) == pytest.approx(expected, rel=1e-4)

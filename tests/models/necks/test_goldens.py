@@ -11,8 +11,8 @@ import keras
 import numpy as np
 import pytest
 
-from holdfast.models.convolution import LayerSettings
 from holdfast.models.features import Feature
+from holdfast.models.layers.convolution import LayerSettings
 from holdfast.models.necks.bifpn import BiFpn
 from holdfast.models.necks.fpn import Fpn
 from holdfast.models.necks.ssd_layers import SsdLayers

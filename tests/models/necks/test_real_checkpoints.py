@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.models.convolution import LayerSettings
 from holdfast.models.features import Feature
+from holdfast.models.layers.convolution import LayerSettings
 from holdfast.models.necks.fpn import Fpn
 from holdfast.models.necks.ssd_layers import SsdLayers
 

@@ -42,7 +42,7 @@ def test_depths_are_multiplied_after_they_are_halved():
     assert [block.reduce.convolution.filters for block in neck.blocks] == [128, 16]
 
 
-def test_a_plain_depthwise_kernel_is_not_penalised():
+def test_a_plain_depthwise_kernel_is_not_penalized():
     inputs, penalties = maps(32, 32), []
     for is_plain in (False, True):
         neck = ssd_layers(use_depthwise=True, plain_depthwise=is_plain)

@@ -9,8 +9,8 @@ from holdfast.errors import HoldfastError, nearest
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedTraining:
-    """The learning rate that a network was published with, and the batch size that it is for."""
+class RateForBatch:
+    """A learning rate, and the batch size that it is for."""
 
     learning_rate: float
     batch_size: int
@@ -26,13 +26,23 @@ class Recipe:
     input_size: int  # height and width, in pixels
     keeps_aspect_ratio: bool = False  # else images are stretched to the input
     batch_size: int  # unless the user says otherwise: fits into 8 GB or so
-    published: PublishedTraining
+    published: RateForBatch  # for training from no weights
+    fine_tuning: RateForBatch  # for training from a detector's
+    fine_tuning_reason: str  # where that one is from
+    anchors: str  # published ones: a comment and the generator
     augmentation: str
     coco_map: float  # the zoo's mean average precision on COCO, in per cent
     archive: str  # where the zoo's weights are, and below which folder they unpack
     checkpoint: str = "checkpoint/ckpt-0"  # in that folder
     checkpoint_version: str = "V2"
     sizes: Mapping[str, object] = field(default_factory=dict)  # other numbers of the template
+    keras_epsilon: str = "0.001"  # of batch norm in the network that keras.applications trained
+    batch_norm_margin: int = 8  # columns before what the template says of batch norm
+
+    @property
+    def network(self) -> str:
+        """The network with its input size, in words."""
+        return f"{self.title}, {self.input_size} x {self.input_size}"
 
     @property
     def zoo_checkpoint(self) -> str:
@@ -53,9 +63,44 @@ def find_recipe(name: str) -> Recipe:
 
 
 _ZOO = "http://download.tensorflow.org/models/object_detection"
-_SSD_CROP = """\
-  # The crops of the SSD paper: objects become larger, or are cut.
-  data_augmentation_options { ssd_random_crop { } }"""
+_SSD_ANCHORS = """\
+# Anchors from a tenth of the image on the finest map to nearly all of it on the coarsest.
+anchor_generator {
+  ssd_anchor_generator {
+    num_layers: 6
+    min_scale: 0.2
+    max_scale: 0.95
+    aspect_ratios: [1.0, 2.0, 0.5, 3.0, 0.3333]
+  }
+}"""
+_PYRAMID_ANCHORS = """\
+# Anchors of 4 and 5.7 strides: 32 to 724 pixels, in three shapes.
+anchor_generator {
+  multiscale_anchor_generator {
+    min_level: 3
+    max_level: 7
+    anchor_scale: 4.0
+    scales_per_octave: 2
+    aspect_ratios: [1.0, 2.0, 0.5]
+  }
+}"""
+_DENSE_PYRAMID_ANCHORS = _PYRAMID_ANCHORS.replace(
+    "4 and 5.7 strides: 32 to 724", "4, 5 and 6.3 strides: 32 to 813"
+).replace("scales_per_octave: 2", "scales_per_octave: 3")
+_HALF_CROP = """\
+  # Cut up to half of the image off, in two of three images. (Published with the crops of the SSD
+  # paper, which cut more, and need more steps.)
+  data_augmentation_options {
+    random_crop_image {
+      min_object_covered: 0.0
+      min_aspect_ratio: 0.75
+      max_aspect_ratio: 3.0
+      min_area: 0.5
+      max_area: 1.0
+      overlap_thresh: 0.5
+      random_coef: 0.3
+    }
+  }"""
 _LIGHT_CROP = """\
   # Cut up to a quarter of the image off.
   data_augmentation_options {
@@ -74,15 +119,50 @@ _SCALE_JITTER = """\
     random_scale_crop_and_pad_to_square { output_size: ${input_size} scale_min: 0.5 scale_max: 2.0 }
   }"""
 
+# Found by experiment with SSD MobileNetV2 and COCO's weights: docs/new.md.
+_SSD_RATE = RateForBatch(learning_rate=0.01, batch_size=8)
+_TRIED = "Found by trying, on three data sets (docs/new.md)"
+_TRIED_ON_SIBLING = "Found by trying with ssd_mobilenet_v2 (docs/new.md)"
+# A head that all maps share gets the gradients of all of them: half of it.
+_PYRAMID_RATE = RateForBatch(learning_rate=0.005, batch_size=8)
+_HALVED = "Half of what was found for ssd_mobilenet_v2 (docs/new.md); not tried with this network"
+
+
+def _mobilenet_of_tf1(
+    name: str, title: str, *, archive: str, is_depthwise: bool, reason: str
+) -> Recipe:
+    return Recipe(
+        name=name,
+        title=title,
+        template="ssd_mobilenet_v2_tf1.config",
+        input_size=300,
+        batch_size=16,
+        # Both were published with RMSProp, mining and 24 images; this pair is that of the later
+        # SSD MobileNetV2, which has the loss that is used here.
+        published=RateForBatch(learning_rate=0.8, batch_size=512),
+        fine_tuning=_SSD_RATE,
+        fine_tuning_reason=reason,
+        anchors=_SSD_ANCHORS,
+        augmentation=_HALF_CROP,
+        coco_map=22.0,
+        archive=f"{_ZOO}/{archive}.tar.gz",
+        checkpoint="model.ckpt",
+        checkpoint_version="V1",
+        sizes={"depthwise": str(is_depthwise).lower()},
+    )
+
 
 def _fpnlite(size: int, *, batch_size: int, coco_map: float) -> Recipe:
     return Recipe(
         name=f"fpnlite_{size}",
-        title=f"SSD MobileNetV2 with an FPNLite pyramid, {size} x {size}",
+        title="SSD MobileNetV2 with an FPNLite pyramid",
         template="fpnlite.config",
         input_size=size,
         batch_size=batch_size,
-        published=PublishedTraining(learning_rate=0.08, batch_size=128),
+        published=RateForBatch(learning_rate=0.08, batch_size=128),
+        fine_tuning=_PYRAMID_RATE,
+        fine_tuning_reason=_HALVED,
+        anchors=_PYRAMID_ANCHORS,
         augmentation=_LIGHT_CROP,
         coco_map=coco_map,
         archive=f"{_ZOO}/tf2/20200711/ssd_mobilenet_v2_fpnlite_{size}x{size}_coco17_tpu-8.tar.gz",
@@ -94,12 +174,16 @@ def _efficientdet(
 ) -> Recipe:
     return Recipe(
         name=f"efficientdet_d{number}",
-        title=f"EfficientDet-D{number}, {size} x {size}",
+        title=f"EfficientDet-D{number}",
         template="efficientdet.config",
+        batch_norm_margin=4,
         input_size=size,
         keeps_aspect_ratio=True,
         batch_size=batch_size,
-        published=PublishedTraining(learning_rate=0.08, batch_size=128),
+        published=RateForBatch(learning_rate=0.08, batch_size=128),
+        fine_tuning=_PYRAMID_RATE,
+        fine_tuning_reason=_HALVED,
+        anchors=_DENSE_PYRAMID_ANCHORS,
         augmentation=_SCALE_JITTER,
         coco_map=coco_map,
         archive=f"{_ZOO}/tf2/20200711/efficientdet_d{number}_coco17_tpu-32.tar.gz",
@@ -116,38 +200,45 @@ RECIPES: Mapping[str, Recipe] = {
     for recipe in (
         Recipe(
             name="ssd_mobilenet_v2_320",
-            title="SSD MobileNetV2, 300 x 300",
+            title="SSD MobileNetV2",
             template="ssd_mobilenet_v2.config",
             input_size=300,
             batch_size=16,
-            published=PublishedTraining(learning_rate=0.8, batch_size=512),
-            augmentation=_SSD_CROP,
+            published=RateForBatch(learning_rate=0.8, batch_size=512),
+            fine_tuning=_SSD_RATE,
+            fine_tuning_reason=_TRIED_ON_SIBLING,
+            anchors=_SSD_ANCHORS,
+            augmentation=_HALF_CROP,
             coco_map=20.2,
             archive=f"{_ZOO}/tf2/20200711/ssd_mobilenet_v2_320x320_coco17_tpu-8.tar.gz",
         ),
-        Recipe(
-            name="ssdlite_mobilenet_v2",
-            title="SSDLite MobileNetV2, 300 x 300",
-            template="ssdlite_mobilenet_v2.config",
-            input_size=300,
-            batch_size=16,
-            # Published with RMSProp, whose epsilon of 1 makes it nearly the same as momentum.
-            published=PublishedTraining(learning_rate=0.004, batch_size=24),
-            augmentation=_SSD_CROP,
-            coco_map=22.0,
-            archive=f"{_ZOO}/ssdlite_mobilenet_v2_coco_2018_05_09.tar.gz",
-            checkpoint="model.ckpt",
-            checkpoint_version="V1",
+        _mobilenet_of_tf1(
+            "ssd_mobilenet_v2",
+            "SSD MobileNetV2 of the older zoo",
+            archive="ssd_mobilenet_v2_coco_2018_03_29",
+            is_depthwise=False,
+            reason=_TRIED,
+        ),
+        _mobilenet_of_tf1(
+            "ssdlite_mobilenet_v2",
+            "SSDLite MobileNetV2",
+            archive="ssdlite_mobilenet_v2_coco_2018_05_09",
+            is_depthwise=True,
+            reason=_TRIED_ON_SIBLING,
         ),
         _fpnlite(320, batch_size=16, coco_map=22.2),
         _fpnlite(640, batch_size=8, coco_map=28.2),
         Recipe(
             name="retinanet_50_640",
-            title="RetinaNet: SSD ResNet-50 with a feature pyramid, 640 x 640",
+            title="RetinaNet: SSD ResNet-50 with a feature pyramid",
             template="retinanet.config",
+            keras_epsilon="0.00001001",
             input_size=640,
             batch_size=8,
-            published=PublishedTraining(learning_rate=0.04, batch_size=64),
+            published=RateForBatch(learning_rate=0.04, batch_size=64),
+            fine_tuning=_PYRAMID_RATE,
+            fine_tuning_reason=_HALVED,
+            anchors=_PYRAMID_ANCHORS,
             augmentation=_LIGHT_CROP,
             coco_map=34.3,
             archive=f"{_ZOO}/tf2/20200711/ssd_resnet50_v1_fpn_640x640_coco17_tpu-8.tar.gz",

@@ -29,7 +29,7 @@ class BoxCoder(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FasterRcnnBoxCoder(Message):
-    """Centre offsets over anchor size and log size ratios, each multiplied by its scale."""
+    """Center offsets over anchor size and log size ratios, each multiplied by its scale."""
 
     y_scale: float = 10.0
     x_scale: float = 10.0
@@ -57,7 +57,7 @@ class MeanStddevBoxCoder(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SquareBoxCoder(Message):
-    """Centre offsets and one log length: boxes are squares."""
+    """Center offsets and one log length: boxes are squares."""
 
     y_scale: float = 10.0
     x_scale: float = 10.0

@@ -88,7 +88,7 @@ class ObjectDetection(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ObjectCenterParams(Message):
-    """The heatmap of object centres."""
+    """The heatmap of object centers."""
 
     object_center_loss_weight: float = 1.0
     classification_loss: ClassificationLoss | None = None

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from holdfast.config.schema.anchor_generator import AnchorGenerator
 from holdfast.config.schema.box_predictor import BoxPredictor
-from holdfast.config.schema.fpn import FeaturePyramidNetworks
+from holdfast.config.schema.feature_pyramid import FeaturePyramidNetworks
 from holdfast.config.schema.hyperparams import Hyperparams
 from holdfast.config.schema.image_resizer import ImageResizer
 from holdfast.config.schema.losses import ClassificationLoss, HardExampleMiner

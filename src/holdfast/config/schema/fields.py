@@ -12,6 +12,9 @@ from typing import Any
 
 from holdfast.config.schema.message import Message, UInt32
 
+# The metadata of a field that is neither read from a file nor written to one.
+NOT_IN_FILES: Mapping[str, str] = {"origin": "beside the file"}
+
 
 class Kind(Enum):
     """The wire kind of a value."""
@@ -58,8 +61,8 @@ def _field_specs(message: Any) -> Mapping[str, FieldSpec]:
     hints = typing.get_type_hints(message, include_extras=True)
     return {
         name: _spec(name, hints[name], oneof_of.get(name))
-        for name in message.__dataclass_fields__
-        if typing.get_origin(hints[name]) is not typing.ClassVar
+        for name, field in message.__dataclass_fields__.items()
+        if typing.get_origin(hints[name]) is not typing.ClassVar and field.metadata != NOT_IN_FILES
     }
 
 

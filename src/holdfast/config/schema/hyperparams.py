@@ -1,4 +1,4 @@
-"""Layer hyperparameters: activation, normalisation, initialisation, regularization."""
+"""Layer hyperparameters: activation, normalization, initialization, regularization."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class RandomNormalInitializer(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BatchNorm(Message):
-    """Batch normalisation; decay is the momentum of the moving statistics."""
+    """Batch normalization; decay is the momentum of the moving statistics."""
 
     decay: float = 0.999
     center: bool = True
@@ -142,4 +142,4 @@ class BatchNorm(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GroupNorm(Message):
-    """Group normalisation, without settings."""
+    """Group normalization, without settings."""

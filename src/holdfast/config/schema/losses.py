@@ -97,7 +97,7 @@ class L1LocalizationLoss(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class WeightedGIOULocalizationLoss(Message):
-    """1 - generalised intersection over union."""
+    """1 - generalized intersection over union."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.config.schema.box_coder import BoxCoder
 from holdfast.config.schema.message import Message, OneOfs
 
 
@@ -82,12 +81,3 @@ class ThresholdedIouSimilarity(Message):
     """Intersection over union above a threshold; the score of the second box."""
 
     iou_threshold: float = 0.5
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class TargetAssigner(Message):
-    """Matcher, similarity and coder together."""
-
-    matcher: Matcher | None = None
-    similarity_calculator: RegionSimilarityCalculator | None = None
-    box_coder: BoxCoder | None = None

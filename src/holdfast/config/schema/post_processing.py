@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from holdfast.config.schema.calibration import CalibrationConfig
 from holdfast.config.schema.message import Message
+from holdfast.config.schema.score_calibration import CalibrationConfig
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

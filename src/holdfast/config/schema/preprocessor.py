@@ -156,7 +156,7 @@ class RandomImageScale(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RandomRGBtoGray(Message):
-    """Turn to grey, three channels kept."""
+    """Turn to gray, three channels kept."""
 
     probability: float = 0.1
 
@@ -297,12 +297,12 @@ class RandomResizeMethod(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RGBtoGray(Message):
-    """Turn to one grey channel."""
+    """Turn to one gray channel."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ScaleBoxesToPixelCoordinates(Message):
-    """Boxes from normalised to pixel coordinates."""
+    """Boxes from normalized to pixel coordinates."""
 
 
 class ResizeMethod(IntEnum):
@@ -347,7 +347,7 @@ class RandomSelfConcatImage(Message):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AutoAugmentImage(Message):
-    """A learnt augmentation policy."""
+    """A learned augmentation policy."""
 
     policy_name: str = "v0"
 

@@ -8,7 +8,10 @@ from typing import ClassVar
 from holdfast.config.schema.anchor_generator import AnchorGenerator
 from holdfast.config.schema.box_coder import BoxCoder
 from holdfast.config.schema.box_predictor import BoxPredictor
-from holdfast.config.schema.fpn import BidirectionalFeaturePyramidNetworks, FeaturePyramidNetworks
+from holdfast.config.schema.feature_pyramid import (
+    BidirectionalFeaturePyramidNetworks,
+    FeaturePyramidNetworks,
+)
 from holdfast.config.schema.hyperparams import Hyperparams
 from holdfast.config.schema.image_resizer import ImageResizer
 from holdfast.config.schema.losses import Loss

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
-from holdfast.config.validate.network import check_network
-from holdfast.config.validate.obedience import check_obedience
+from holdfast.config.part_choices import choice_problems
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.validate.learning_rate import check_schedule
+from holdfast.config.validate.network_fields import check_family, check_network
 from holdfast.config.validate.readers import check_files
 from holdfast.config.validate.required import check_required
-from holdfast.config.validate.schedule import check_schedule
-from holdfast.config.validate.settings import check_settings
+from holdfast.config.validate.single_stage import check_single_stage
+from holdfast.config.validate.unsupported import check_obedience
+from holdfast.config.validate.value_ranges import check_settings
 from holdfast.errors import Problem
 
 
 def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
     """Yield errors and warnings; `folder` is the config's, for relative paths."""
     yield from check_required(config)
+    yield from check_family(config)
     yield from check_network(config)
+    yield from check_single_stage(config)
     yield from check_schedule(config)
     yield from check_settings(config)
     yield from check_obedience(config)
     yield from check_files(config, folder)
+    yield from choice_problems(config.parts)

@@ -7,23 +7,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast.config.facts.networks import detector_of
 from holdfast.config.label_map import largest_id, read_label_map
-from holdfast.config.network import detector_of
 from holdfast.config.paths import (
+    CHECKPOINT_PART,
     PLACEHOLDER,
     Base,
     Found,
+    escaped_letters,
+    expand,
     find_checkpoint,
     find_files,
     incomplete_shards,
     is_glob,
+    is_remote,
+    meant,
 )
 from holdfast.config.schema.input_reader import InputReader, InputType
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.errors import ConfigError, Problem, errors_of
 
-_ESCAPES = {"\a": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v"}
-_CHECKPOINT_PART = re.compile(r"\.(index|meta|data-\d+-of-\d+)$")
+_REMOVED = "remove it"
 
 
 class _Reader(NamedTuple):
@@ -56,13 +60,18 @@ def unsupported_settings(reader: InputReader, path: str) -> Iterator[Problem]:
             reader.expand_labels_hierarchy,
             "expand the labels when the records are made",
         ),
-        "load_context_features": (reader.load_context_features, "remove it"),
+        "load_context_features": (reader.load_context_features, _REMOVED),
         "load_dense_pose": (reader.load_dense_pose, "remove it, or use the boxes and keypoints"),
-        "load_track_id": (reader.load_track_id, "remove it"),
-        "load_keypoint_depth_features": (reader.load_keypoint_depth_features, "remove it"),
+        "load_track_id": (reader.load_track_id, _REMOVED),
+        "load_keypoint_depth_features": (reader.load_keypoint_depth_features, _REMOVED),
     }.items():
         if is_set:
-            yield Problem(path=f"{path}.{name}", message="Holdfast does not support it", fix=fix)
+            yield Problem(
+                path=f"{path}.{name}",
+                message="Holdfast does not support it",
+                fix=fix,
+                remedy=((f"{path}.{name}", ""),) if fix.startswith(_REMOVED) else (),
+            )
 
 
 def _problems(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
@@ -108,7 +117,7 @@ def _check_records(path: str, reader: InputReader, folder: Path) -> Iterator[Pro
             path=next(place for place, each in found.items() if shards.first in each.files),
             severity="warning",
             message=f"{shards.present} of {shards.expected} shards are there",
-            fix="copy the missing ones, or train on these knowingly",
+            fix="copy the missing ones, or train on these alone on purpose",
         )
 
 
@@ -134,7 +143,7 @@ def _check_label_map(
     try:
         label_map, judged = read_label_map(file)
     except ConfigError as error:
-        yield Problem(path=place, message=str(error), fix="mend the label map")
+        yield Problem(path=place, message=str(error), fix="fix the label map")
         return
     for problem in judged:
         where = f"{file}, line {problem.line}" if problem.line else str(file)
@@ -156,12 +165,14 @@ def _check_num_classes(
         return
     too_few = detector.num_classes < largest
     assert config.model is not None
+    place = f"model.{config.model.which('model')}.num_classes"
     yield Problem(
-        path=f"model.{config.model.which('model')}.num_classes",
+        path=place,
         severity="error" if too_few else "warning",
         message=f"{detector.num_classes} classes, but the largest id in {file} is {largest}"
-        + ("" if too_few else ": the others are never learnt"),
+        + ("" if too_few else ": the others are never learned"),
         fix=f"set num_classes to {largest}",
+        remedy=((place, str(largest)),),
     )
 
 
@@ -169,14 +180,23 @@ def _check_checkpoint(text: str, folder: Path) -> Iterator[Problem]:
     place = "train_config.fine_tune_checkpoint"
     problems = list(_check_written(place, text))
     yield from problems
-    if part := _CHECKPOINT_PART.search(text):
+    if part := CHECKPOINT_PART.search(text):
         yield Problem(
             path=place,
             message=f"{text} is one file of a checkpoint",
             fix=f'write the prefix, "{text[: part.start()]}"',
         )
-    elif not problems and find_checkpoint(text, folder).base == Base.NOWHERE:
-        yield _missing(place, text, f"there is no checkpoint {text} (no {text}.index)")
+    elif not problems:
+        found = find_checkpoint(text, folder)
+        if found.base is Base.NOWHERE:
+            yield _missing(place, text, f"there is no checkpoint {text} (no {text}.index)")
+        elif len(found.files) > 1:
+            names = [file.name.removesuffix(".index") for file in found.files]
+            yield Problem(
+                path=place,
+                message=f"the folder holds several checkpoints: {', '.join(names)}",
+                fix=f'write the prefix of one, e.g. "{text.rstrip("/")}/{names[-1]}"',
+            )
 
 
 def _check_path(place: str, text: str, folder: Path) -> Iterator[Problem]:
@@ -190,18 +210,21 @@ def _check_path(place: str, text: str, folder: Path) -> Iterator[Problem]:
 def _check_written(place: str, text: str) -> Iterator[Problem]:
     if PLACEHOLDER in text:
         yield Problem(path=place, message=f"{PLACEHOLDER} was left in", fix="write the path")
+    elif unset := _unset_variables(text):
+        fix = "set it, or write the path"
+        yield Problem(path=place, message=f"{unset[0]} is not set in the environment", fix=fix)
     elif eaten := [character for character in text if character < " "]:
-        meant = "".join(f"/{_letters(c)}" if c < " " else c for c in text)
         yield Problem(
             path=place,
-            message=f"its `\\{_letters(eaten[0])}` was read as an escape, not as a folder",
-            fix=f'write "{meant.replace(chr(92), "/")}"',
+            message=f"its `\\{escaped_letters(eaten[0])}` was read as an escape, not as a folder",
+            fix=f'write "{meant(text)}"',
         )
 
 
-def _letters(character: str) -> str:
-    """Give what stood behind the backslash: a letter, else an octal number."""
-    return _ESCAPES.get(character, f"{ord(character):o}")
+def _unset_variables(text: str) -> list[str]:
+    """List the environment variables of a remote path that are not set; no bucket has a `$`."""
+    expanded = expand(text)
+    return re.findall(r"\$\{?(\w+)", expanded) if is_remote(expanded) else []
 
 
 def _missing(place: str, text: str, message: str) -> Problem:

@@ -8,7 +8,7 @@ from holdfast.config.schema.center_net import CenterNet
 from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.fields import field_specs
 from holdfast.config.schema.message import Message
-from holdfast.config.schema.pipeline import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.ssd import Ssd
 from holdfast.errors import Problem
 

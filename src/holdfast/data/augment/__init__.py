@@ -2,7 +2,7 @@
 
 from holdfast.data.augment import (  # noqa: F401  (each fills the table)
     auto_augment,
-    boxes,
+    box_changes,
     colors,
     crops,
     flips,
@@ -13,8 +13,8 @@ from holdfast.data.augment import (  # noqa: F401  (each fills the table)
     ssd_crops,
     tiles,
 )
+from holdfast.data.augment.augmentations import AUGMENTATIONS, Augmentation
 from holdfast.data.augment.crops import Crop, FixedAspectRatioCrop
-from holdfast.data.augment.registry import AUGMENTATIONS, Augmentation
 from holdfast.data.augment.ssd_crops import CropPad
 
 __all__ = ["AUGMENTATIONS", "Augmentation", "Crop", "CropPad", "FixedAspectRatioCrop"]

@@ -1,4 +1,4 @@
-"""AutoAugment: learnt policies of color changes and moves (arXiv:1805.09501, 1906.11172)."""
+"""AutoAugment: learned policies of color changes and moves (arXiv:1805.09501, 1906.11172)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import tensorflow as tf
 
 from holdfast.data.augment import auto_augment_colors as colors
 from holdfast.data.augment import auto_augment_moves as moves
-from holdfast.data.augment.auto_augment_moves import Motion, Scene
+from holdfast.data.augment.augmentations import augmentation
+from holdfast.data.augment.auto_augment_moves import Motion, MovedScene
 from holdfast.data.augment.auto_augment_policies import POLICIES, Step
 from holdfast.data.augment.draws import sometimes, uniforms, whole_between
 from holdfast.data.augment.frames import forget_keypoints_outside, keep_objects
-from holdfast.data.augment.registry import augmentation
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
 # Of the picture: (scene, *, seed, level); of a box: (scene, corner, size, *, number, seed, level);
 # the level is a part of 1.
-Operation = Callable[..., Scene]
+Operation = Callable[..., MovedScene]
 
 
 @augmentation
 def autoaugment_image(sample: Sample, seed: Tensor, *, policy_name: str = "v0") -> Sample:
-    """Apply one sub-policy, chosen at random, of a learnt policy: v0, v1, v2 or v3."""
+    """Apply one sub-policy, chosen at random, of a learned policy: v0, v1, v2 or v3."""
     if policy_name not in POLICIES:
         raise HoldfastError(
             f"autoaugment_image: there is no policy {policy_name!r}.",
@@ -45,13 +45,13 @@ def autoaugment_image(sample: Sample, seed: Tensor, *, policy_name: str = "v0") 
     return keep_objects(forget_keypoints_outside(result), changed.present)
 
 
-def _scene(sample: Sample) -> Scene:
+def _scene(sample: Sample) -> MovedScene:
     masks, keypoints = sample.masks, sample.keypoints
     if masks is None:
         masks = tf.zeros([0, *tf.unstack(tf.shape(sample.image)[:2])], tf.uint8)
     if keypoints is None:
         keypoints = tf.zeros([0, 0, 2])
-    return Scene(
+    return MovedScene(
         image=tf.saturate_cast(sample.image, tf.uint8),
         boxes=sample.boxes,
         present=tf.ones_like(sample.classes, tf.bool),
@@ -60,7 +60,7 @@ def _scene(sample: Sample) -> Scene:
     )
 
 
-def _apply(scene: Scene, seed: Tensor, steps: tuple[Step, ...]) -> Scene:
+def _apply(scene: MovedScene, seed: Tensor, steps: tuple[Step, ...]) -> MovedScene:
     for number, (name, probability, level) in enumerate(steps):
         seeds = tf.random.split(tf.random.fold_in(seed, number), 2)
         if name in _IN_BOXES:
@@ -74,8 +74,8 @@ def _apply(scene: Scene, seed: Tensor, steps: tuple[Step, ...]) -> Scene:
 
 
 def _in_some_boxes(
-    scene: Scene, seed: Tensor, probability: float, change: Callable[..., Scene]
-) -> Scene:
+    scene: MovedScene, seed: Tensor, probability: float, change: Callable[..., MovedScene]
+) -> MovedScene:
     """Change what is in each box with a third of the probability, in random order."""
     if probability <= 0.0:
         return scene
@@ -84,13 +84,13 @@ def _in_some_boxes(
     order = tf.argsort(draws)
     count = tf.reduce_sum(tf.cast(draws < probability / 3.0, tf.int32))  # the first in the order
 
-    def next_box(number: Tensor, scene: Scene) -> tuple[Tensor, Scene]:
+    def next_box(number: Tensor, scene: MovedScene) -> tuple[Tensor, MovedScene]:
         corner, size = moves.pixels_of(tf.gather(scene.boxes, order[number]), scene.image)
         return number + 1, change(scene, corner, size, number=number)
 
     state = (tf.constant(0), scene)
     _, changed = tf.while_loop(lambda number, _: number < count, next_box, state)
-    result: Scene = changed
+    result: MovedScene = changed
     return result
 
 
@@ -104,27 +104,27 @@ def _strength(level: float) -> float:
 
 
 def _painted(change: Callable[[Tensor, float], Tensor]) -> Operation:
-    def operation(scene: Scene, seed: Tensor, level: float) -> Scene:
+    def operation(scene: MovedScene, seed: Tensor, level: float) -> MovedScene:
         return scene._replace(image=change(scene.image, level))
 
     return operation
 
 
 def _moved(motion: Callable[[Tensor], Motion], most: float) -> Operation:
-    def operation(scene: Scene, seed: Tensor, level: float) -> Scene:
+    def operation(scene: MovedScene, seed: Tensor, level: float) -> MovedScene:
         return moves.move_all(scene, motion(_sign(seed) * level * most))
 
     return operation
 
 
-def _cutout(scene: Scene, seed: Tensor, level: float) -> Scene:
+def _cutout(scene: MovedScene, seed: Tensor, level: float) -> MovedScene:
     reach = tf.constant([int(level * 100)] * 2)
-    centre = whole_between(tf.random.stateless_uniform([2], seed), 0, tf.shape(scene.image)[:2])
-    return scene._replace(image=moves.cutout(scene.image, centre, reach))
+    center = whole_between(tf.random.stateless_uniform([2], seed), 0, tf.shape(scene.image)[:2])
+    return scene._replace(image=moves.cutout(scene.image, center, reach))
 
 
-def _box_cutout(scene: Scene, seed: Tensor, level: float) -> Scene:
-    """Grey out a part of one box."""
+def _box_cutout(scene: MovedScene, seed: Tensor, level: float) -> MovedScene:
+    """Gray out a part of one box."""
     draws = tf.random.stateless_uniform([3], seed)
 
     def cut() -> Tensor:
@@ -139,8 +139,14 @@ def _box_cutout(scene: Scene, seed: Tensor, level: float) -> Scene:
 
 def _moved_in_box(motion: Callable[[Tensor], Motion], most: float) -> Operation:
     def operation(
-        scene: Scene, corner: Tensor, size: Tensor, *, number: Tensor, seed: Tensor, level: float
-    ) -> Scene:
+        scene: MovedScene,
+        corner: Tensor,
+        size: Tensor,
+        *,
+        number: Tensor,
+        seed: Tensor,
+        level: float,
+    ) -> MovedScene:
         # One sign for all boxes of the image.
         return moves.move_within(scene, corner, size, motion(_sign(seed) * level * most))
 
@@ -148,17 +154,17 @@ def _moved_in_box(motion: Callable[[Tensor], Motion], most: float) -> Operation:
 
 
 def _equalized_in_box(
-    scene: Scene, corner: Tensor, size: Tensor, *, number: Tensor, seed: Tensor, level: float
-) -> Scene:
+    scene: MovedScene, corner: Tensor, size: Tensor, *, number: Tensor, seed: Tensor, level: float
+) -> MovedScene:
     return moves.paint_within(scene, corner, size, colors.equalize)
 
 
 def _cutout_in_box(
-    scene: Scene, corner: Tensor, size: Tensor, *, number: Tensor, seed: Tensor, level: float
-) -> Scene:
+    scene: MovedScene, corner: Tensor, size: Tensor, *, number: Tensor, seed: Tensor, level: float
+) -> MovedScene:
     draws = tf.random.stateless_uniform([2], tf.random.fold_in(seed, number))
-    centre, reach = whole_between(draws, 0, size), tf.constant([int(level * 50)] * 2)
-    return moves.paint_within(scene, corner, size, lambda piece: moves.cutout(piece, centre, reach))
+    center, reach = whole_between(draws, 0, size), tf.constant([int(level * 50)] * 2)
+    return moves.paint_within(scene, corner, size, lambda piece: moves.cutout(piece, center, reach))
 
 
 _OPERATIONS: dict[str, Operation] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from holdfast.data.resize import to_grey
+from holdfast.data.input.resize import to_gray
 from holdfast.data.sample import Tensor
 
 
@@ -43,19 +43,19 @@ def solarize_add(image: Tensor, addition: int, threshold: int = 128) -> Tensor:
 
 
 def color(image: Tensor, factor: float) -> Tensor:
-    """Fade to grey (0), leave (1), or make more colorful."""
-    grey = tf.saturate_cast(to_grey(image), tf.uint8)
-    return _blend(tf.repeat(grey, 3, axis=-1), image, factor)
+    """Fade to gray (0), leave (1), or make more colorful."""
+    gray = tf.saturate_cast(to_gray(image), tf.uint8)
+    return _blend(tf.repeat(gray, 3, axis=-1), image, factor)
 
 
 def contrast(image: Tensor, factor: float) -> Tensor:
-    """Fade to the mean grey (0), leave (1), or move away from it.
+    """Fade to the mean gray (0), leave (1), or move away from it.
 
-    The OD API takes the number of pixels / 256 for the mean: a grey that depends on the image's
+    The OD API takes the number of pixels / 256 for the mean: a gray that depends on the image's
     size, and is white from 256x256 up. This is the mean of PIL and of the paper.
     """
-    grey = tf.floor(to_grey(image))
-    mean = tf.saturate_cast(tf.floor(tf.reduce_mean(grey) + 0.5), tf.uint8)
+    gray = tf.floor(to_gray(image))
+    mean = tf.saturate_cast(tf.floor(tf.reduce_mean(gray) + 0.5), tf.uint8)
     return _blend(tf.broadcast_to(mean, tf.shape(image)), image, factor)
 
 

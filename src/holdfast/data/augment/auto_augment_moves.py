@@ -1,7 +1,7 @@
 """AutoAugment's moves: the whole picture, or what is inside of single boxes, shifted or turned.
 
 A motion is float32 (6,), a0 a1 a2 b0 b1 b2: the pixel (x, y) of the new picture shows the old pixel
-(a0 x + a1 y + a2, b0 x + b1 y + b2), grey where there is none.
+(a0 x + a1 y + a2, b0 x + b1 y + b2), gray where there is none.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import tensorflow as tf
 from holdfast.data.augment.frames import has_area
 from holdfast.data.sample import Tensor
 
-GREY = 128
+GRAY = 128
 Motion = Callable[[Tensor], Tensor]  # height and width of what moves, int32 (2,) -> a motion
 
 
-class Scene(NamedTuple):
+class MovedScene(NamedTuple):
     """A picture with its objects; what the data does not have is empty, never None."""
 
     image: Tensor  # uint8 (H, W, 3)
@@ -30,7 +30,7 @@ class Scene(NamedTuple):
 
 
 def rotation(degrees: Tensor) -> Motion:
-    """Turn about the centre; positive is counter-clockwise."""
+    """Turn about the center; positive is counter-clockwise."""
     cosine, sine = tf.cos(degrees * math.pi / 180.0), tf.sin(degrees * math.pi / 180.0)
 
     def motion(sides: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ def mirror() -> Motion:
     return lambda sides: tf.stack([-1.0, 0.0, tf.cast(sides[1] - 1, tf.float32), 0.0, 1.0, 0.0])
 
 
-def move_all(scene: Scene, motion: Motion) -> Scene:
+def move_all(scene: MovedScene, motion: Motion) -> MovedScene:
     """Move the whole picture; a box becomes the box around its moved corners.
 
     Unlike in the OD API, which invents a box at the border for it, an object that leaves is gone.
@@ -66,8 +66,8 @@ def move_all(scene: Scene, motion: Motion) -> Scene:
     matrix = motion(sides)
     boxes = tf.clip_by_value(_moved_boxes(scene.boxes, matrix, sides), 0.0, 1.0)
     whole = tf.cast(sides, tf.float32)
-    return Scene(
-        image=_warp(scene.image[tf.newaxis], matrix, GREY)[0],
+    return MovedScene(
+        image=_warp(scene.image[tf.newaxis], matrix, GRAY)[0],
         boxes=boxes,
         present=scene.present & has_area(boxes),
         masks=_warp(scene.masks[..., tf.newaxis], matrix, 0)[..., 0],
@@ -75,11 +75,11 @@ def move_all(scene: Scene, motion: Motion) -> Scene:
     )
 
 
-def move_within(scene: Scene, corner: Tensor, size: Tensor, motion: Motion) -> Scene:
+def move_within(scene: MovedScene, corner: Tensor, size: Tensor, motion: Motion) -> MovedScene:
     """Move what lies in a rectangle of pixels; the boxes stay."""
     matrix = motion(size)
     rows, columns = _slices(corner, size)
-    image = _warp(scene.image[tf.newaxis, rows, columns], matrix, GREY)[0]
+    image = _warp(scene.image[tf.newaxis, rows, columns], matrix, GRAY)[0]
     masks = _warp(scene.masks[:, rows, columns, tf.newaxis], matrix, 0)[..., 0]
     sides = tf.cast(tf.shape(scene.image)[:2], tf.float32)
     begin, extent = tf.cast(corner, tf.float32), tf.cast(size, tf.float32)
@@ -95,8 +95,8 @@ def move_within(scene: Scene, corner: Tensor, size: Tensor, motion: Motion) -> S
 
 
 def paint_within(
-    scene: Scene, corner: Tensor, size: Tensor, change: Callable[[Tensor], Tensor]
-) -> Scene:
+    scene: MovedScene, corner: Tensor, size: Tensor, change: Callable[[Tensor], Tensor]
+) -> MovedScene:
     """Change the colors in a rectangle of pixels."""
     rows, columns = _slices(corner, size)
     margins = _margins(corner, size, tf.shape(scene.image)[:2])
@@ -104,12 +104,12 @@ def paint_within(
     return scene._replace(image=_paste(scene.image, piece, [*margins, [0, 0]]))
 
 
-def cutout(image: Tensor, centre: Tensor, reach: Tensor) -> Tensor:
-    """Grey out the rectangle that reaches so far (height, width) to both sides of a centre."""
+def cutout(image: Tensor, center: Tensor, reach: Tensor) -> Tensor:
+    """Gray out the rectangle that reaches so far (height, width) to both sides of a center."""
     sides = tf.shape(image)[:2]
-    begin, end = tf.maximum(centre - reach, 0), tf.minimum(centre + reach, sides)
+    begin, end = tf.maximum(center - reach, 0), tf.minimum(center + reach, sides)
     margins = _margins(begin, end - begin, sides)
-    hole = tf.fill(tf.concat([end - begin, tf.shape(image)[2:]], axis=0), tf.cast(GREY, tf.uint8))
+    hole = tf.fill(tf.concat([end - begin, tf.shape(image)[2:]], axis=0), tf.cast(GRAY, tf.uint8))
     return _paste(image, hole, [*margins, [0, 0]])
 
 
@@ -154,7 +154,7 @@ def _are_within(places: Tensor, extent: Tensor) -> Tensor:
 def _moved_points(points: Tensor, matrix: Tensor) -> Tensor:
     """Find where points (..., y x in pixels) go: the motion says where pixels come from."""
     a0, a1, a2, b0, b1, b2 = tf.unstack(matrix)
-    x = points[..., 1] - 0.5 - a2  # a pixel's centre, not its corner, has its whole number
+    x = points[..., 1] - 0.5 - a2  # a pixel's center, not its corner, has its whole number
     y = points[..., 0] - 0.5 - b2
     determinant = a0 * b1 - a1 * b0
     new_x = (b1 * x - a1 * y) / determinant + 0.5

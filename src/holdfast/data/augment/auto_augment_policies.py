@@ -1,4 +1,4 @@
-"""AutoAugment's learnt policies for detection (arXiv:1906.11172): plain data."""
+"""AutoAugment's learned policies for detection (arXiv:1906.11172): plain data."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation
 from holdfast.data.augment.draws import between, sometimes, uniforms
 from holdfast.data.augment.pixels import as_dtype, as_float, with_colors
-from holdfast.data.augment.registry import augmentation
-from holdfast.data.resize import to_grey
+from holdfast.data.input.resize import to_gray
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
@@ -48,19 +48,19 @@ def subtract_channel_mean(sample: Sample, seed: Tensor, *, means: Sequence[float
 
 @augmentation
 def rgb_to_gray(sample: Sample, seed: Tensor) -> Sample:
-    """Turn to one grey channel."""
-    return sample._replace(image=as_dtype(to_grey(sample.image), sample.image.dtype))
+    """Turn to one gray channel."""
+    return sample._replace(image=as_dtype(to_gray(sample.image), sample.image.dtype))
 
 
 @augmentation
 def random_rgb_to_gray(sample: Sample, seed: Tensor, *, probability: float = 0.1) -> Sample:
-    """Turn to grey, three channels kept."""
+    """Turn to gray, three channels kept."""
 
-    def grey(sample: Sample) -> Sample:
-        values = as_dtype(to_grey(sample.image), sample.image.dtype)
+    def gray(sample: Sample) -> Sample:
+        values = as_dtype(to_gray(sample.image), sample.image.dtype)
         return sample._replace(image=tf.repeat(values, 3, axis=-1))
 
-    return sometimes(uniforms(seed, 1)[0], probability, grey, sample)
+    return sometimes(uniforms(seed, 1)[0], probability, gray, sample)
 
 
 @augmentation

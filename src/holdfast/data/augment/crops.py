@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation, view_augmentation
 from holdfast.data.augment.draws import sometimes, uniforms, whole_between
 from holdfast.data.augment.frames import cut, keep_overlapping, window_of
-from holdfast.data.augment.registry import augmentation, view_augmentation
 from holdfast.data.augment.views import sides_of
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
@@ -101,7 +101,7 @@ def random_square_crop_by_scale(
 ) -> Sample:
     """Crop CenterNet's square: a random multiple of the longer side; black beyond the image.
 
-    Its centre keeps a distance of max_border pixels (halved until it is less than half of a side)
+    Its center keeps a distance of max_border pixels (halved until it is less than half of a side)
     from the image's border.
     """
     draws = tf.random.stateless_uniform([3], seed)

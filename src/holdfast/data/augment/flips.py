@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation, view_augmentation
 from holdfast.data.augment.draws import sometimes, uniforms
-from holdfast.data.augment.registry import augmentation, view_augmentation
 from holdfast.data.augment.views import mirror_image
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError

@@ -1,6 +1,6 @@
 """Objects seen from another frame: a window of the image becomes the whole image.
 
-A window is float32 (4,): y_min, x_min, y_max, x_max, normalised to the image it is cut from; one
+A window is float32 (4,): y_min, x_min, y_max, x_max, normalized to the image it is cut from; one
 that reaches beyond 0..1 is a padding.
 """
 
@@ -22,7 +22,7 @@ def cut(sample: Sample, corner: Tensor, size: Tensor) -> Sample:
 
 
 def window_of(corner: Tensor, size: Tensor, image: Tensor | View) -> Tensor:
-    """Normalise a rectangle of pixels to the image."""
+    """Normalize a rectangle of pixels to the image."""
     sides = tf.cast(sides_of(image), tf.float32)
     corner, size = tf.cast(corner, tf.float32), tf.cast(size, tf.float32)
     return tf.concat([corner / sides, (corner + size) / sides], axis=0)
@@ -46,7 +46,7 @@ def keep_overlapping(
     """Go to the window's frame with the objects that have enough of their box in it.
 
     overlap: the least part of a box's area inside; at 0 a touch is still not enough, because an
-    object outside of the picture cannot be learnt. clip: cut boxes at the window's border and
+    object outside of the picture cannot be learned. clip: cut boxes at the window's border and
     forget keypoints beyond it; else both may lie outside of 0..1.
     """
     inside = _inside_fraction(sample.boxes, window)
@@ -59,7 +59,7 @@ def keep_overlapping(
 
 
 def forget_keypoints_outside(sample: Sample, forget: bool | Tensor = True) -> Sample:
-    """Make keypoints beyond the image NaN, the mark of an unlabelled one, and invisible."""
+    """Make keypoints beyond the image NaN, the mark of an unlabeled one, and invisible."""
     if sample.keypoints is None:
         return sample
     is_inside = tf.reduce_all((sample.keypoints >= 0.0) & (sample.keypoints <= 1.0), axis=-1)

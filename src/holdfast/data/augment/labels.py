@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import view_augmentation
 from holdfast.data.augment.frames import keep_objects
-from holdfast.data.augment.registry import view_augmentation
 from holdfast.data.sample import Sample, Tensor
 
 # The labels of a config are label-map ids, from 1; the classes of a sample count from 0.

@@ -1,12 +1,12 @@
-"""Damage to pixels: black squares, noise, JPEG artefacts."""
+"""Damage to pixels: black squares, noise, JPEG artifacts."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation
 from holdfast.data.augment.draws import between, sometimes, uniforms, whole_between
 from holdfast.data.augment.pixels import as_dtype, as_float
-from holdfast.data.augment.registry import augmentation
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
@@ -50,7 +50,7 @@ def random_patch_gaussian(
 ) -> Sample:
     """Add Gaussian noise to a square patch; random_coef is how often nothing happens.
 
-    The patch's centre is in the image, its border need not be. The deviation is a part of 255.
+    The patch's center is in the image, its border need not be. The deviation is a part of 255.
     """
     if min_patch_size < 1:
         raise HoldfastError(
@@ -63,9 +63,9 @@ def random_patch_gaussian(
         sides = tf.shape(image)[:2]
         size = whole_between(draws[1], min_patch_size, max_patch_size)
         deviation = 255.0 * between(draws[2], min_gaussian_stddev, max_gaussian_stddev)
-        centre = whole_between(draws[3:], 0, sides)
-        begin = tf.maximum(centre - size // 2, 0)
-        end = tf.minimum(centre + (size + 1) // 2, sides)
+        center = whole_between(draws[3:], 0, sides)
+        begin = tf.maximum(center - size // 2, 0)
+        end = tf.minimum(center + (size + 1) // 2, sides)
         margins = tf.concat([tf.stack([begin, sides - end], axis=1), [[0, 0]]], axis=0)
         shape = tf.concat([end - begin, tf.shape(image)[2:]], axis=0)
         noise = tf.random.stateless_normal(shape, seeds[1], stddev=deviation)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation
 from holdfast.data.augment.crops import random_crop_image
 from holdfast.data.augment.draws import between, uniforms, whole_between
 from holdfast.data.augment.frames import change_frame, window_of
 from holdfast.data.augment.pixels import as_dtype, as_float
-from holdfast.data.augment.registry import augmentation
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
@@ -119,7 +119,7 @@ def pad_to_aspect_ratio(
     """Pad with black, bottom and right, to an aspect ratio (width / height) and a random size."""
     sides = tf.cast(tf.shape(sample.image)[:2], tf.float32)
     # Not tf.unstack: TensorFlow 2.21 takes max(a, 2 b) of two outputs of one operation for a leaky
-    # ReLU, max(a, 2 a), when it optimises the graph.
+    # ReLU, max(a, 2 a), when it optimizes the graph.
     height, width = sides[0], sides[1]
     fitting = tf.stack(  # the smallest canvas of this aspect ratio
         [tf.maximum(height, width / aspect_ratio), tf.maximum(width, height * aspect_ratio)]

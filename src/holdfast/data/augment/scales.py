@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation
 from holdfast.data.augment.draws import between, sometimes, uniforms, whole_between
 from holdfast.data.augment.frames import cut, keep_overlapping, window_of
 from holdfast.data.augment.pixels import as_dtype
-from holdfast.data.augment.registry import augmentation
-from holdfast.data.resize import Interpolation, resize_to
+from holdfast.data.input.resize import Interpolation, resize_to
 from holdfast.data.sample import Sample, Tensor
 from holdfast.errors import HoldfastError
 
@@ -137,7 +137,7 @@ def _resize(
     *,
     align_corners: bool = False,
 ) -> Sample:
-    """Resize image and masks; normalised boxes and keypoints stay what they are."""
+    """Resize image and masks; normalized boxes and keypoints stay what they are."""
     image, masks = resize_to(sample.image, sample.masks, size, method, align_corners=align_corners)
     return sample._replace(image=as_dtype(image, sample.image.dtype), masks=masks)
 

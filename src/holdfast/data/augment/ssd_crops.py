@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation, view_augmentation
 from holdfast.data.augment.crops import (
     Crop,
     FixedAspectRatioCrop,
@@ -20,7 +21,6 @@ from holdfast.data.augment.pads import (
     pad_to_aspect_ratio,
     size_ratio,
 )
-from holdfast.data.augment.registry import augmentation, view_augmentation
 from holdfast.data.sample import Sample, Tensor
 
 

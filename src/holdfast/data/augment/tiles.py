@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from holdfast.data.augment.augmentations import augmentation
 from holdfast.data.augment.draws import sometimes, uniforms
 from holdfast.data.augment.frames import change_frame
-from holdfast.data.augment.registry import augmentation
 from holdfast.data.sample import Sample, Tensor
 
 _BELOW, _BESIDE = 0, 1  # axes of the image

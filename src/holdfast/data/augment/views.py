@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from holdfast.data.images import cut_pixels, decode_image, decode_part_of_jpeg
+from holdfast.data.input.decode_images import cut_pixels, decode_image, decode_part_of_jpeg
 from holdfast.data.sample import Sample, Tensor
 
 

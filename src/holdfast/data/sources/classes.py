@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from holdfast.config.schema.label_map import (
+from holdfast.config.schema.label_map_items import (
     KeypointMap,
     StringIntLabelMap,
     StringIntLabelMapItem,
@@ -53,6 +53,16 @@ def union(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
 def sorted_names(names: Iterable[str]) -> dict[int, str]:
     """Give names the ids 1, 2, … in alphabetical order, for formats that do not number them."""
     return dict(enumerate(sorted(set(names)), start=1))
+
+
+def listed(texts: Sequence[str], most: int = 10) -> str:
+    """Name the first few, and count the others.
+
+    >>> listed(["cat", "dog"]), listed(["cat", "dog", "cow", "hen"], most=2)
+    ('cat, dog', 'cat, dog and 2 more')
+    """
+    others = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {others} more" if others > 0 else "")
 
 
 def _unique_names(names: Mapping[int, str]) -> tuple[dict[int, str], tuple[str, ...]]:

@@ -9,22 +9,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from holdfast.data import files
+from holdfast.data.sources.annotated_objects import build_sample
 from holdfast.data.sources.classes import build_classes, union
-from holdfast.data.sources.coco_document import Document, Item, load_document
-from holdfast.data.sources.coco_objects import category_of, to_number, to_object
-from holdfast.data.sources.images import Size, take_picture
+from holdfast.data.sources.coco_document import CocoDocument, Item, load_document
+from holdfast.data.sources.coco_objects import box_areas, category_of, to_number, to_object
+from holdfast.data.sources.data_folder import open_folder
+from holdfast.data.sources.image_files import Size, take_picture
 from holdfast.data.sources.lookup import ImageFinder
-from holdfast.data.sources.objects import build_sample
 from holdfast.data.sources.sniff import is_coco
 from holdfast.data.sources.source import Entry, Reading, Source
+from holdfast.data.sources.source_formats import DEFAULTS, OpenOptions, ending, source_format
+from holdfast.data.splitting.split_names import named_split
 from holdfast.errors import HoldfastError
+from holdfast.units import count_text
 
 
 class _Reader(NamedTuple):
     """What reading one image needs to know about the whole data set."""
 
-    root: str
     finder: ImageFinder
     shift: int  # category id + shift = label-map id
     masks: bool
@@ -32,16 +34,16 @@ class _Reader(NamedTuple):
     num_keypoints: int
 
 
-def open_coco(location: str, *, masks: bool = True) -> Source:
+@source_format("coco", title="COCO JSON", candidates=ending(".json"), is_one=is_coco)
+def open_coco(location: str, options: OpenOptions = DEFAULTS) -> Source:
     """Open a COCO JSON file, or all those of a folder.
 
     Category ids become label-map ids as they are, gaps included; only if the data uses id 0, which
     label maps keep for the background, all move up. An image is called by its id; if several files
     use the same ids, by split (or file) and id.
     """
-    root, paths = _annotation_files(location)
-    finder = ImageFinder(files.walk(root))
-    loaded = [load_document(root, path) for path in paths]
+    folder = open_folder(location, ending(".json"), is_coco)
+    loaded = [load_document(folder.root, path) for path in folder.annotations]
     documents = [document for document in loaded if document is not None]
     if not documents:
         fix = "It needs the lists `images`, `annotations` and `categories`."
@@ -58,10 +60,11 @@ def open_coco(location: str, *, masks: bool = True) -> Source:
         },
         {number + shift: names for number, names in keypoints.items()},
     )
-    outlines, outline_notes = _outlines(documents) if masks else (False, [])
+    outlines, outline_notes = _outlines(documents) if options.masks else (False, [])
     every = union(keypoints.values())
     places = {number: [every.index(name) for name in names] for number, names in keypoints.items()}
-    reader = _Reader(root, finder, shift, outlines, places, len(every))
+    finder = folder.images(options.images)
+    reader = _Reader(finder, shift, outlines, places, len(every))
     return Source(
         format="coco",
         location=location,
@@ -72,19 +75,7 @@ def open_coco(location: str, *, masks: bool = True) -> Source:
     )
 
 
-def _annotation_files(location: str) -> tuple[str, list[str]]:
-    """Give the folder below which the images are, and the JSON files in it."""
-    if files.is_folder(location):
-        names = (path for path in files.walk(location) if path.lower().endswith(".json"))
-        return location, [path for path in names if is_coco(files.join(location, path))]
-    folder, name = posixpath.split(location)
-    parent, last = posixpath.split(folder)
-    if last.lower() in ("annotation", "annotations"):
-        return parent or ".", [f"{last}/{name}"]
-    return folder or ".", [name]
-
-
-def _refuse_overlap(documents: Sequence[Document]) -> None:
+def _refuse_overlap(documents: Sequence[CocoDocument]) -> None:
     """Two files about the same images, such as instances and person_keypoints, need a choice."""
     owner: dict[tuple[str, str | None, str], str] = {}
     for document in documents:
@@ -98,7 +89,7 @@ def _refuse_overlap(documents: Sequence[Document]) -> None:
                 )
 
 
-def _merge_categories(documents: Iterable[Document]) -> dict[int, Item]:
+def _merge_categories(documents: Iterable[CocoDocument]) -> dict[int, Item]:
     categories: dict[int, Item] = {}
     home: dict[int, str] = {}
     for document in documents:
@@ -114,7 +105,7 @@ def _merge_categories(documents: Iterable[Document]) -> dict[int, Item]:
     return categories
 
 
-def _shift(documents: Iterable[Document], categories: dict[int, Item]) -> tuple[int, list[str]]:
+def _shift(documents: Iterable[CocoDocument], categories: dict[int, Item]) -> tuple[int, list[str]]:
     """Find what to add to category ids so that those in use are positive, and say so."""
     used = Counter(
         number
@@ -134,7 +125,7 @@ def _shift(documents: Iterable[Document], categories: dict[int, Item]) -> tuple[
 
 
 def _keypoints(
-    documents: Iterable[Document], categories: dict[int, Item]
+    documents: Iterable[CocoDocument], categories: dict[int, Item]
 ) -> dict[int, tuple[str, ...]]:
     """Name the keypoints of each category that has any; by number where the file has no names."""
     lengths: Counter[int] = Counter()
@@ -157,7 +148,7 @@ def _keypoints(
     return counted | named
 
 
-def _outlines(documents: Iterable[Document]) -> tuple[bool, list[str]]:
+def _outlines(documents: Iterable[CocoDocument]) -> tuple[bool, list[str]]:
     """Tell whether the data has masks at all, and how many objects are without."""
     annotations = [
         bool(item.get("segmentation"))
@@ -172,13 +163,14 @@ def _outlines(documents: Iterable[Document]) -> tuple[bool, list[str]]:
     return True, [note] if without else []
 
 
-def _orphan_notes(documents: Iterable[Document]) -> Iterator[str]:
+def _orphan_notes(documents: Iterable[CocoDocument]) -> Iterator[str]:
     for document in documents:
         if count := document.orphans:
-            yield f"{document.path}: {count} annotations of images that it does not list."
+            annotations = count_text(count, "annotation")
+            yield f"{document.path}: {annotations} of images that it does not list."
 
 
-def _entries(reader: _Reader, documents: Sequence[Document]) -> Iterator[Entry]:
+def _entries(reader: _Reader, documents: Sequence[CocoDocument]) -> Iterator[Entry]:
     ids = Counter(
         number for document in documents for number in {str(i["id"]) for i in document.images}
     )
@@ -194,7 +186,7 @@ def _entries(reader: _Reader, documents: Sequence[Document]) -> Iterator[Entry]:
             yield _entry(reader, document, image, f"{prefix}{image['id']}")
 
 
-def _entry(reader: _Reader, document: Document, image: Item, source_id: str) -> Entry:
+def _entry(reader: _Reader, document: CocoDocument, image: Item, source_id: str) -> Entry:
     name = str(image["file_name"])
     annotations = document.annotations.get(str(image["id"]), [])
     classes = (category_of(annotation) for annotation in annotations)
@@ -204,18 +196,17 @@ def _entry(reader: _Reader, document: Document, image: Item, source_id: str) -> 
         place=f"{document.path}, image {image['id']} ({name})",
         filename=name,
         read=partial(_read, reader, document, image, source_id),
-        split=document.split,
+        split=document.split or (named_split(path) if path else None),
         class_counts=Counter(number + reader.shift - 1 for number in classes if number is not None),
+        box_areas=box_areas(annotations, _declared(image)),
         fingerprint=document.fingerprint,
-        image_path=files.join(reader.root, path) if path else "",
+        image_path=reader.finder.path(path) if path else "",
     )
 
 
-def _read(reader: _Reader, document: Document, image: Item, source_id: str) -> Reading:
-    path = reader.finder.find(str(image["file_name"]), document.path)
-    encoded = files.read_bytes(files.join(reader.root, path))
-    declared = Size(_whole(image.get("width")), _whole(image.get("height")))
-    picture = take_picture(encoded, declared)
+def _read(reader: _Reader, document: CocoDocument, image: Item, source_id: str) -> Reading:
+    encoded = reader.finder.read(str(image["file_name"]), document.path)
+    picture = take_picture(encoded, _declared(image))
     to_objects = partial(
         to_object,
         shift=reader.shift,
@@ -231,6 +222,10 @@ def _read(reader: _Reader, document: Document, image: Item, source_id: str) -> R
         num_keypoints=reader.num_keypoints,
     )
     return Reading(sample, picture.remarks)
+
+
+def _declared(image: Item) -> Size:
+    return Size(_whole(image.get("width")), _whole(image.get("height")))
 
 
 def _whole(value: Any) -> int:

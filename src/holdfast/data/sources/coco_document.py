@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.data import files
-from holdfast.data.split import named_split
+from holdfast.data.records import data_files
+from holdfast.data.splitting.split_names import named_split
 from holdfast.errors import HoldfastError
 
 Item = dict[str, Any]  # an object of the JSON file, with the fields that COCO defines
 
 
-class Document(NamedTuple):
+class CocoDocument(NamedTuple):
     """A file as parsed; its path is relative to the data set's folder."""
 
     path: str
@@ -34,9 +34,9 @@ class Document(NamedTuple):
         return sum(len(items) for key, items in self.annotations.items() if key not in known)
 
 
-def load_document(root: str, path: str) -> Document | None:
+def load_document(root: str, path: str) -> CocoDocument | None:
     """Read a file; None if it is of the COCO family but lists no categories, such as captions."""
-    content = files.read_bytes(files.join(root, path))
+    content = data_files.read_bytes(data_files.join(root, path))
     try:
         parsed = json.loads(content, object_hook=_compact)
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -46,7 +46,7 @@ def load_document(root: str, path: str) -> Document | None:
     annotations = defaultdict(list)
     for annotation in _items(parsed, "annotations", ("image_id",), path):
         annotations[str(annotation["image_id"])].append(annotation)
-    return Document(
+    return CocoDocument(
         path=path,
         split=named_split(path, by_name=True),
         images=_items(parsed, "images", ("id", "file_name"), path),

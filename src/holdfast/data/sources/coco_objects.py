@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.data.sources.annotated_objects import Box, LabeledObject, relative_areas
 from holdfast.data.sources.coco_document import Item
-from holdfast.data.sources.images import Size
-from holdfast.data.sources.objects import Box, LabelledObject
+from holdfast.data.sources.image_files import Size
 from holdfast.data.sources.outlines import Outline, Polygons, RunLengths
 from holdfast.errors import HoldfastError
 
@@ -34,7 +34,7 @@ def to_object(
     masks: bool,
     places: Mapping[int, list[int]],
     num_keypoints: int,
-) -> LabelledObject:
+) -> LabeledObject:
     """Turn an annotation into an object.
 
     category id + shift is the label-map id; places says for every category that has keypoints
@@ -45,7 +45,7 @@ def to_object(
         raise HoldfastError(f"{_called(annotation)} has no usable category_id.")
     area = annotation.get("area")
     points = _points(annotation, places.get(number, []), num_keypoints) if num_keypoints else None
-    return LabelledObject(
+    return LabeledObject(
         class_index=number + shift - 1,
         box=_box(annotation.get("bbox")),
         outline=_outline(annotation) if masks else None,
@@ -53,6 +53,11 @@ def to_object(
         is_crowd=bool(annotation.get("iscrowd", 0)),
         keypoints=points,
     )
+
+
+def box_areas(annotations: Sequence[Item], size: Size) -> tuple[float, ...]:
+    """Give the areas of boxes as shares of the image's; () if that is not known."""
+    return relative_areas((_box(annotation.get("bbox")) for annotation in annotations), size)
 
 
 def to_number(value: Any) -> float:
@@ -78,7 +83,9 @@ def _outline(annotation: Item) -> Outline | None:
             return RunLengths(counts, Size(width, height))
         case [*parts] if all(isinstance(part, np.ndarray) and _is_flat(part) for part in parts):
             return Polygons(tuple(part.reshape(-1, 2) for part in parts))
-    raise HoldfastError(f"{_called(annotation)} has a segmentation that is no polygon and no mask.")
+    raise HoldfastError(
+        f"{_called(annotation)} has a segmentation that is neither polygons nor a mask."
+    )
 
 
 def _is_flat(part: NDArray[np.float64]) -> bool:
@@ -86,7 +93,7 @@ def _is_flat(part: NDArray[np.float64]) -> bool:
 
 
 def _points(annotation: Item, places: list[int], num_keypoints: int) -> NDArray[np.float64] | None:
-    """Give the keypoints (K, 2) y, x of an object; NaN where visibility 0 says: not labelled."""
+    """Give the keypoints (K, 2) y, x of an object; NaN where visibility 0 says: not labeled."""
     values = annotation.get("keypoints")
     if not values:
         return None

@@ -13,21 +13,23 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from holdfast.data import files
+from holdfast.data.sources.annotated_objects import build_sample
 from holdfast.data.sources.classes import build_classes, sorted_names, union
-from holdfast.data.sources.images import NO_SIZE, Size, take_picture
+from holdfast.data.sources.data_folder import DataFolder, open_folder
+from holdfast.data.sources.image_files import NO_SIZE, Size, take_picture
 from holdfast.data.sources.labelme_shapes import (
     ShapeGroup,
+    box_areas,
     group_shapes,
     has_outline,
     parse_shapes,
     to_object,
 )
 from holdfast.data.sources.lookup import ImageFinder, stem
-from holdfast.data.sources.objects import build_sample
 from holdfast.data.sources.sniff import is_labelme
 from holdfast.data.sources.source import Entry, Reading, Source, shortest_names
-from holdfast.data.split import named_split
+from holdfast.data.sources.source_formats import DEFAULTS, OpenOptions, ending, source_format
+from holdfast.data.splitting.split_names import split_of_files
 from holdfast.errors import HoldfastError
 
 _LABEL_LIST = "labels.txt"
@@ -37,7 +39,7 @@ _NOT_CLASSES = ("__ignore__", "_background_")
 class _Reader(NamedTuple):
     """What reading one image needs to know about the whole data set."""
 
-    root: str
+    folder: DataFolder
     finder: ImageFinder
     class_of: Mapping[str, int]  # name -> class, 0-based
     masks: bool
@@ -50,25 +52,26 @@ class _File(NamedTuple):
     path: str
     image: str  # as the file calls it
     labels: tuple[str, ...]  # one for each object
+    box_areas: tuple[float, ...]
     keypoints: dict[str, tuple[str, ...]]  # class name -> keypoints
     outlined: bool
     embedded: bool
     fingerprint: str
 
 
-def open_labelme(location: str, *, masks: bool = True) -> Source:
+@source_format("labelme", title="LabelMe JSON", candidates=ending(".json"), is_one=is_labelme)
+def open_labelme(location: str, options: OpenOptions = DEFAULTS) -> Source:
     """Open a folder of LabelMe JSON files.
 
     Classes are numbered as in LabelMe's labels.txt, or else by the alphabet. Shapes of equal label
     and group_id are one object; points with the group_id of an area are its keypoints. The data
     has masks if any object is drawn more closely than by a rectangle.
     """
-    paths = list(files.walk(location))
-    names = (path for path in paths if path.lower().endswith(".json"))
-    found = [_look(location, path) for path in names if is_labelme(files.join(location, path))]
+    folder = open_folder(location, ending(".json"), is_labelme)
+    found = [_look(path, folder.read(path)) for path in folder.annotations]
     if not found:
         raise HoldfastError(f"{location} has no LabelMe annotations (JSON files with `shapes`).")
-    listed = _listed_names(location, paths)
+    listed = _listed_names(folder)
     numbers = _number_classes(listed, {label for file in found for label in file.labels})
     keypoints = {
         number: points
@@ -77,10 +80,10 @@ def open_labelme(location: str, *, masks: bool = True) -> Source:
     }
     classes = build_classes(numbers, keypoints)
     reader = _Reader(
-        root=location,
-        finder=ImageFinder(paths),
+        folder=folder,
+        finder=folder.images(options.images),
         class_of={name: number - 1 for number, name in numbers.items()},
-        masks=masks and any(file.outlined for file in found),
+        masks=options.masks and any(file.outlined for file in found),
         keypoint_names=union(keypoints.values()),
     )
     return Source(
@@ -93,8 +96,7 @@ def open_labelme(location: str, *, masks: bool = True) -> Source:
     )
 
 
-def _look(root: str, path: str) -> _File:
-    content = files.read_bytes(files.join(root, path))
+def _look(path: str, content: bytes) -> _File:
     parsed: Mapping[str, Any] = {}
     groups: list[ShapeGroup] = []
     with suppress(HoldfastError):  # told again when the image is read, which names it
@@ -108,6 +110,7 @@ def _look(root: str, path: str) -> _File:
         path=path,
         image=str(parsed.get("imagePath") or stem(path)).replace("\\", "/"),
         labels=tuple(group.label for group in groups),
+        box_areas=box_areas(groups, _declared(parsed)),
         keypoints=keypoints,
         outlined=any(map(has_outline, groups)),
         embedded=bool(parsed.get("imageData")),
@@ -125,10 +128,11 @@ def _parse(content: bytes) -> Mapping[str, Any]:
     return parsed
 
 
-def _listed_names(root: str, paths: Sequence[str]) -> list[str]:
+def _listed_names(folder: DataFolder) -> list[str]:
     """Give the classes of LabelMe's labels.txt in their order; none if there is no such file."""
-    path = min((path for path in paths if posixpath.basename(path) == _LABEL_LIST), default="")
-    text = files.read_bytes(files.join(root, path)).decode("utf-8-sig") if path else ""
+    named = (path for path in folder.paths if posixpath.basename(path) == _LABEL_LIST)
+    path = min(named, default="")
+    text = folder.read(path).decode("utf-8-sig", "replace") if path else ""
     lines = [line.strip() for line in text.splitlines()]
     return [line for line in lines if line and line not in _NOT_CLASSES]
 
@@ -151,16 +155,17 @@ def _entries(reader: _Reader, found: Sequence[_File]) -> Iterator[Entry]:
             place=file.path,
             filename=posixpath.basename(file.image),
             read=partial(_read, reader, file, source_id),
-            split=named_split(file.path),
+            split=split_of_files(image, file.path),
             class_counts=Counter(reader.class_of[label] for label in file.labels),
+            box_areas=file.box_areas,
             fingerprint=file.fingerprint,
-            image_path=files.join(reader.root, image) if image else "",
+            image_path=reader.finder.path(image) if image else "",
         )
 
 
 def _called(file: _File) -> str:
     """Give the path at which an image would lie beside its JSON file."""
-    return files.join(posixpath.dirname(file.path), posixpath.basename(file.image))
+    return posixpath.join(posixpath.dirname(file.path), posixpath.basename(file.image))
 
 
 def _image_name(reader: _Reader, file: _File) -> str:
@@ -169,7 +174,7 @@ def _image_name(reader: _Reader, file: _File) -> str:
 
 
 def _read(reader: _Reader, file: _File, source_id: str) -> Reading:
-    parsed = _parse(files.read_bytes(files.join(reader.root, file.path)))
+    parsed = _parse(reader.folder.read(file.path))
     groups = group_shapes(parse_shapes(parsed))
     picture = take_picture(_encoded(reader, file, parsed), _declared(parsed))
     objects = [
@@ -192,10 +197,9 @@ def _read(reader: _Reader, file: _File, source_id: str) -> Reading:
 
 
 def _encoded(reader: _Reader, file: _File, parsed: Mapping[str, Any]) -> bytes:
-    """Give the image that was labelled: the one in the file, as LabelMe does, or the one beside."""
+    """Give the image that was labeled: the one in the file, as LabelMe does, or the one beside."""
     if not file.embedded:
-        image = reader.finder.find(_image_name(reader, file), file.path)
-        return files.read_bytes(files.join(reader.root, image))
+        return reader.finder.read(_image_name(reader, file), file.path)
     try:
         return base64.b64decode(parsed["imageData"])
     except (TypeError, ValueError, binascii.Error):

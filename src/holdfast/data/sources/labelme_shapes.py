@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from holdfast.data.sources.objects import Box, LabelledObject, box_around
+from holdfast.data.sources.annotated_objects import Box, LabeledObject, box_around, relative_areas
+from holdfast.data.sources.image_files import Size
 from holdfast.data.sources.outlines import Bitmap, Outline, Polygons, polygon_area
 from holdfast.errors import HoldfastError
 
@@ -23,7 +23,7 @@ _AREAS = ("rectangle", "polygon", "circle", "mask")
 _FEWEST_POINTS = {"rectangle": 2, "polygon": 3, "circle": 2, "mask": 2, "point": 1}
 
 
-class Shape(NamedTuple):
+class LabelMeShape(NamedTuple):
     """One shape as the file gives it."""
 
     label: str
@@ -36,8 +36,8 @@ class Shape(NamedTuple):
 class ShapeGroup(NamedTuple):
     """The shapes of one object and the points that mark its keypoints."""
 
-    shapes: tuple[Shape, ...]
-    keypoints: tuple[Shape, ...] = ()
+    shapes: tuple[LabelMeShape, ...]
+    keypoints: tuple[LabelMeShape, ...] = ()
 
     @property
     def label(self) -> str:
@@ -45,7 +45,7 @@ class ShapeGroup(NamedTuple):
         return self.shapes[0].label
 
 
-def parse_shapes(content: Mapping[str, Any]) -> list[Shape]:
+def parse_shapes(content: Mapping[str, Any]) -> list[LabelMeShape]:
     """Read the shapes of a file; HoldfastError says which is wrong."""
     shapes = content.get("shapes")
     if not isinstance(shapes, list):
@@ -53,15 +53,15 @@ def parse_shapes(content: Mapping[str, Any]) -> list[Shape]:
     return [_parse(shape, index) for index, shape in enumerate(shapes)]
 
 
-def group_shapes(shapes: Sequence[Shape]) -> list[ShapeGroup]:
+def group_shapes(shapes: Sequence[LabelMeShape]) -> list[ShapeGroup]:
     """Put shapes of equal label and group_id together: parts of one object.
 
     Points whose group_id is that of an area are the keypoints of its first object; all other
     shapes are objects.
     """
     owners = {shape.group for shape in shapes if shape.kind in _AREAS and shape.group is not None}
-    objects: dict[Any, list[Shape]] = {}
-    keypoints: dict[Any, list[Shape]] = {}
+    objects: dict[Any, list[LabelMeShape]] = {}
+    keypoints: dict[Any, list[LabelMeShape]] = {}
     for index, shape in enumerate(shapes):
         if shape.kind == "point" and shape.group in owners:
             keypoints.setdefault(shape.group, []).append(shape)
@@ -79,17 +79,21 @@ def group_shapes(shapes: Sequence[Shape]) -> list[ShapeGroup]:
 
 def to_object(
     group: ShapeGroup, class_index: int, *, masks: bool, keypoint_names: Sequence[str]
-) -> LabelledObject:
+) -> LabeledObject:
     """Give an object in pixels; lines and points enclose nothing, so their mask is empty."""
-    boxes = np.array([_box(shape) for shape in group.shapes])
     areas = [shape for shape in group.shapes if shape.kind in _AREAS]
-    return LabelledObject(
+    return LabeledObject(
         class_index=class_index,
-        box=Box(*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist()),
+        box=_box_of_all(group),
         outline=_outline(areas) if masks and areas else None,
         area=sum(map(_area, areas)) if areas else 0.0,
         keypoints=_keypoints(group.keypoints, keypoint_names),
     )
+
+
+def box_areas(groups: Sequence[ShapeGroup], size: Size) -> tuple[float, ...]:
+    """Give the areas of the objects' boxes as shares of the image's; () if that is not known."""
+    return relative_areas(map(_box_of_all, groups), size)
 
 
 def has_outline(group: ShapeGroup) -> bool:
@@ -97,7 +101,7 @@ def has_outline(group: ShapeGroup) -> bool:
     return any(shape.kind in ("polygon", "circle", "mask") for shape in group.shapes)
 
 
-def _parse(shape: Any, index: int) -> Shape:
+def _parse(shape: Any, index: int) -> LabelMeShape:
     if not isinstance(shape, dict) or not str(shape.get("label") or "").strip():
         raise HoldfastError(f"shapes[{index}] has no label.")
     kind = str(shape.get("shape_type") or "polygon")
@@ -112,7 +116,7 @@ def _parse(shape: Any, index: int) -> Shape:
         raise HoldfastError(f"shapes[{index}] is a {kind} of {len(points)} points, not {fewest}.")
     pixels = _pixels(shape.get("mask"), index) if kind == "mask" else None
     group = shape.get("group_id")
-    return Shape(
+    return LabelMeShape(
         str(shape["label"]).strip(), kind, points, None if group is None else str(group), pixels
     )
 
@@ -121,11 +125,16 @@ def _pixels(text: Any, index: int) -> NDArray[np.uint8]:
     try:
         with Image.open(io.BytesIO(base64.b64decode(text))) as image:
             return (np.asarray(image.convert("L")) > 0).astype(np.uint8)
-    except (OSError, TypeError, ValueError, binascii.Error):
-        raise HoldfastError(f"shapes[{index}] has a mask that does not decode.") from None
+    except (OSError, SyntaxError, TypeError, ValueError, Image.DecompressionBombError):
+        raise HoldfastError(f"shapes[{index}] has a mask that cannot be decoded.") from None
 
 
-def _box(shape: Shape) -> Box:
+def _box_of_all(group: ShapeGroup) -> Box:
+    boxes = np.array([_box(shape) for shape in group.shapes])
+    return Box(*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist())
+
+
+def _box(shape: LabelMeShape) -> Box:
     if shape.kind == "circle":
         (x, y), radius = shape.points[0], _radius(shape)
         return Box(y - radius, x - radius, y + radius, x + radius)
@@ -136,12 +145,12 @@ def _box(shape: Shape) -> Box:
     return box_around(shape.points)
 
 
-def _radius(shape: Shape) -> float:
-    """Give the distance of a circle's two points: its centre and one on its line."""
+def _radius(shape: LabelMeShape) -> float:
+    """Give the distance of a circle's two points: its center and one on its line."""
     return math.dist(shape.points[0], shape.points[1])
 
 
-def _polygon(shape: Shape) -> NDArray[np.float64]:
+def _polygon(shape: LabelMeShape) -> NDArray[np.float64]:
     """Give the corners (P, 2) of an area."""
     if shape.kind == "circle":
         angles = np.linspace(0, 2 * math.pi, _CIRCLE_POINTS, endpoint=False)
@@ -153,13 +162,13 @@ def _polygon(shape: Shape) -> NDArray[np.float64]:
     return shape.points
 
 
-def _area(shape: Shape) -> float:
+def _area(shape: LabelMeShape) -> float:
     if shape.pixels is not None:
         return float(shape.pixels.sum())
     return polygon_area(_polygon(shape))
 
 
-def _outline(areas: Sequence[Shape]) -> Outline:
+def _outline(areas: Sequence[LabelMeShape]) -> Outline:
     bitmaps = [shape for shape in areas if shape.pixels is not None]
     if not bitmaps:
         return Polygons(tuple(_polygon(shape) for shape in areas))
@@ -170,7 +179,7 @@ def _outline(areas: Sequence[Shape]) -> Outline:
     return Bitmap(shape.pixels, int(left), int(top))
 
 
-def _keypoints(points: Sequence[Shape], names: Sequence[str]) -> NDArray[np.float64] | None:
+def _keypoints(points: Sequence[LabelMeShape], names: Sequence[str]) -> NDArray[np.float64] | None:
     if not names:
         return None
     keypoints = np.full((len(names), 2), np.nan)

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import posixpath
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 
-from holdfast.data.sources.images import EXTENSIONS
-from holdfast.data.split import named_split
+from holdfast.data.records import data_files
+from holdfast.data.sources.image_files import EXTENSIONS
+from holdfast.data.splitting.split_names import named_split
 from holdfast.errors import HoldfastError
 
 _ENDINGS = (*EXTENSIONS, ".xml", ".json", ".txt")
+_NAME_FOLDER = "If it lies elsewhere, name the folder of the images with --images."
 
 
 class ImageFinder:
     """The image files below a folder, by name. All paths are relative to the folder."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], folder: str = "") -> None:
+        self.folder = folder
         self.paths = [path for path in paths if is_image(path)]
         self._by_stem: dict[str, list[str]] = defaultdict(list)
+        self._by_likeness: dict[str, list[str]] = defaultdict(list)
         for path in self.paths:
             self._by_stem[stem(path)].append(path)
+            self._by_likeness[_likeness(stem(path))].append(path)
 
     def __contains__(self, name: str) -> bool:
-        return stem(name) in self._by_stem
+        return _likeness(stem(name)) in self._by_likeness
+
+    def path(self, image: str) -> str:
+        """Give the path to open of an image that was found."""
+        return data_files.join(self.folder, image)
+
+    def read(self, name: str, annotation: str) -> bytes:
+        """Read the image that an annotation file calls `name`."""
+        return data_files.read_bytes(self.path(self.find(name, annotation)))
 
     def find(self, name: str, annotation: str) -> str:
         """Give the path of the image that an annotation file calls `name`.
@@ -32,19 +46,24 @@ class ImageFinder:
         only where they tell files of the same name apart. If they do not, it is an error.
         """
         name = name.replace("\\", "/")
-        candidates = self._by_stem.get(stem(name), [])
+        # Windows does not care about case, and a Mac writes é as e and an accent.
+        alike = self._by_likeness.get(_likeness(stem(name)), [])
+        candidates = self._by_stem.get(stem(name), alike)
         same_ending = [path for path in candidates if _base(path) == _base(name)]
         ranks = {path: _closeness(path, name, annotation) for path in same_ending or candidates}
         best = [path for path, rank in ranks.items() if rank == max(ranks.values())]
         if not best:
-            fix = "Put the image back, or take the annotation out."
-            raise HoldfastError(f"Its image {name!r} is nowhere in the data set.", fix=fix)
+            fix = f"Put the image back, or take the annotation out. {_NAME_FOLDER}"
+            raise HoldfastError(f"Its image {name!r} was not found in the data set.", fix=fix)
         if len(best) > 1:
-            raise HoldfastError(f"Its image {name!r} could be {' or '.join(best[:2])}.")
+            raise HoldfastError(
+                f"Its image {name!r} could be {' or '.join(best[:2])}.",
+                fix="Name the folder of the images with --images.",
+            )
         return best[0]
 
     def find_or_none(self, name: str, annotation: str) -> str | None:
-        """Like find, but None if there is no telling."""
+        """Like find, but None if that cannot be decided."""
         try:
             return self.find(name, annotation)
         except HoldfastError:
@@ -64,6 +83,10 @@ def stem(path: str) -> str:
     """
     root, ending = posixpath.splitext(_base(path))
     return root if ending.lower() in _ENDINGS else root + ending
+
+
+def _likeness(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _base(path: str) -> str:

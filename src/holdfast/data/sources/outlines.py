@@ -9,7 +9,7 @@ import numpy as np
 from faster_coco_eval.core import mask as mask_api
 from numpy.typing import NDArray
 
-from holdfast.data.sources.images import Size
+from holdfast.data.sources.image_files import Size
 from holdfast.errors import HoldfastError
 
 
@@ -17,6 +17,7 @@ class Polygons(NamedTuple):
     """One object, in one or more parts."""
 
     parts: tuple[NDArray[np.float64], ...]  # each (P, 2) x, y in pixels
+    holes: tuple[NDArray[np.float64], ...] = ()  # what is cut out of them
 
 
 class RunLengths(NamedTuple):
@@ -61,8 +62,14 @@ def polygon_area(polygon: NDArray[np.float64]) -> float:
 
 
 def _draw(outline: Polygons, size: Size) -> NDArray[np.uint8]:
+    mask = _fill(outline.parts, size)
+    mask[_fill(outline.holes, size) > 0] = 0
+    return mask
+
+
+def _fill(polygons: Sequence[NDArray[np.float64]], size: Size) -> NDArray[np.uint8]:
     limit = _FARTHEST * max(size)
-    parts = [part for part in outline.parts if len(part) >= 3]  # fewer points enclose nothing
+    parts = [part for part in polygons if len(part) >= 3]  # fewer points enclose nothing
     if not parts:
         return np.zeros((size.height, size.width), np.uint8)
     if not all(np.isfinite(part).all() and np.abs(part).max() <= limit for part in parts):

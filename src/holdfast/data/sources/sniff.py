@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
-from holdfast.data import files
+from holdfast.data.records import data_files
+from holdfast.data.sources.json_keys import ITEM, key_paths
 
-_HEAD_BYTES = 64 * 1024
+HEAD_BYTES = 64 * 1024
 _LABELME_KEYS = re.compile(rb'"(shapes|imagePath|imageData)"\s*:')
-_COCO_KEYS = re.compile(rb'"(images|annotations|categories)"\s*:\s*\[')
+_COCO_LISTS = ("images", "annotations", "categories")
+# One of these shows that a list of a file that continues after its first bytes is COCO's.
+_COCO_ITEMS = {
+    ("images", ITEM, "file_name"),
+    ("annotations", ITEM, "image_id"),
+    ("annotations", ITEM, "category_id"),
+    ("categories", ITEM, "supercategory"),
+}
+# The first element, behind declarations and comments. VOC's is <annotation>, CVAT's <annotations>.
+_ROOT = re.compile(rb"(?:<\?.*?\?>|<!--.*?-->|<![^-].*?>|\s)*<([^\s>/]+)", re.DOTALL)
 _YOLO_LINE = re.compile(rb"\s*\d+(\.0*)?(\s+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*")
 
 
 def is_coco(path: str) -> bool:
     """Tell whether a JSON file lists images and their annotations."""
-    head = _head(path)
-    return not _LABELME_KEYS.search(head) and _COCO_KEYS.search(head) is not None
+    if _LABELME_KEYS.search(head(path)):
+        return False
+    keys = key_paths(path)
+    lists = sum((name, ITEM) in keys for name in _COCO_LISTS)
+    return lists >= 2 or not keys.isdisjoint(_COCO_ITEMS)
 
 
 def is_labelme(path: str) -> bool:
     """Tell whether a JSON file holds the shapes of one image."""
-    return _LABELME_KEYS.search(_head(path)) is not None
+    return _LABELME_KEYS.search(head(path)) is not None
 
 
 def is_voc(path: str) -> bool:
     """Tell whether an XML file annotates an image."""
-    return b"<annotation" in _head(path)
+    return xml_root(head(path)) == b"annotation"
 
 
 def is_yolo(path: str) -> bool:
     """Tell whether a text file starts with a class and at least four numbers; empty ones do not."""
-    return _YOLO_LINE.fullmatch(_head(path).lstrip().split(b"\n")[0]) is not None
+    return _YOLO_LINE.fullmatch(head(path).split(b"\n")[0]) is not None
 
 
-def _head(path: str) -> bytes:
-    return files.read_bytes(path, _HEAD_BYTES)
+def xml_root(start: bytes) -> bytes:
+    """Give the name of the outermost element of an XML file; empty if there is none.
+
+    >>> xml_root(b'<?xml version="1.0"?><!-- of 2007 --><annotation verified="yes">')
+    b'annotation'
+    """
+    found = _ROOT.match(start)
+    return found[1] if found else b""
+
+
+def head(path: str) -> bytes:
+    """Read the start of a file, without byte order mark and leading blanks."""
+    return data_files.read_bytes(path, HEAD_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()

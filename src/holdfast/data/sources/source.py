@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from holdfast.config.schema.label_map import StringIntLabelMap
+from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.data.sample import Sample
 
 
@@ -28,6 +28,7 @@ class Entry:
     read: Callable[[], Reading]
     split: str | None = None  # train, val or test if the data says so
     class_counts: Mapping[int, int] = field(default_factory=dict)  # class, 0-based -> objects
+    box_areas: tuple[float, ...] = ()  # of its boxes, as shares of the image; () if not known
     fingerprint: str = ""  # differs when the annotation differs
     image_path: str = ""  # "" if the image has no file of its own
 
@@ -41,7 +42,9 @@ class Source:
     label_map: StringIntLabelMap
     entries: tuple[Entry, ...]
     masks: bool = False  # whether samples have masks
+    independent: bool = False  # no two images can belong together, so none has to be looked at
     notes: tuple[str, ...] = ()  # what was decided while opening and a user should know
+    selection: str = ""  # which of its classes were asked for; "" = all as they are
 
     def __len__(self) -> int:
         return len(self.entries)

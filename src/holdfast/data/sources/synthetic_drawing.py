@@ -1,4 +1,4 @@
-"""The pixels of synthetic scenes: textured ground, coloured figures with smooth edges."""
+"""The pixels of synthetic scenes: textured ground, colored figures with smooth edges."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def coverage(outline: Points, size: int) -> Coverage:
     left, top = np.floor(outline.min(axis=0)).clip(0, size - 1).astype(int).tolist()
     right, bottom = np.ceil(outline.max(axis=0)).clip(1, size).astype(int).tolist()
     canvas = Image.new("L", ((right - left) * _FINER, (bottom - top) * _FINER))
-    # Pillow puts the centre of the first pixel at 0, we put its corner there.
+    # Pillow puts the center of the first pixel at 0, we put its corner there.
     points = [tuple(point) for point in (outline - [left, top]) * _FINER - 0.5]
     ImageDraw.Draw(canvas).polygon(points, fill=255)
     share = np.asarray(canvas.reduce(_FINER), np.float32)
@@ -62,8 +62,8 @@ def _ground(size: int, random: Random) -> Pixels:
     draw = ImageDraw.Draw(canvas)
     for _ in range(int(random.integers(3, 9))):
         ends = random.uniform(0, size, 4).tolist()
-        colour = tuple(int(value) for value in random.uniform(40, 215, 3))
-        draw.line(ends, fill=colour, width=int(random.integers(1, max(2, size // 80) + 1)))
+        color = tuple(int(value) for value in random.uniform(40, 215, 3))
+        draw.line(ends, fill=color, width=int(random.integers(1, max(2, size // 80) + 1)))
     return np.array(canvas, np.float32)
 
 
@@ -77,12 +77,12 @@ def _blotches(height: int, width: int, cells: int, random: Random) -> Pixels:
 
 
 def _fill(part: Pixels, share: NDArray[np.float32], random: Random) -> Pixels:
-    """Make a colour that stands out from what it covers, lit from one side, with some grain."""
+    """Make a color that stands out from what it covers, lit from one side, with some grain."""
     height, width = part.shape[:2]
     there = (part * share).sum(axis=(0, 1)) / share.sum()
-    colours = random.uniform(10, 245, (4, 3))
-    colour = max(colours, key=lambda one: float(np.abs(one - there).sum()))
+    colors = random.uniform(10, 245, (4, 3))
+    color = max(colors, key=lambda one: float(np.abs(one - there).sum()))
     down, across = random.uniform(-20, 20, 2)
     light = np.add.outer(np.linspace(-down, down, height), np.linspace(-across, across, width))
-    lit = colour + light[:, :, None] + 8 * _blotches(height, width, 4, random)
+    lit = color + light[:, :, None] + 8 * _blotches(height, width, 4, random)
     return np.asarray(lit, np.float32)

@@ -21,7 +21,7 @@ _GRID = 128  # the side of the grid on which visibility is counted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class SyntheticScene:
     """What the images are like; lengths as shares of the image's side."""
 
     size: int = 320  # pixels of the square image's side
@@ -84,7 +84,7 @@ SHAPES: Mapping[str, Callable[[Random], Outlined]] = {
 KEYPOINTS = {"ellipse": 4, "rectangle": 4, "star": 5, "triangle": 3}
 
 
-def arrange(scene: Scene, random: Random) -> list[Figure]:
+def arrange(scene: SyntheticScene, random: Random) -> list[Figure]:
     """Place figures one upon the other, the last on top, each visible enough."""
     figures: list[Figure] = []
     for _ in range(int(random.integers(scene.fewest, scene.most + 1))):
@@ -96,14 +96,14 @@ def arrange(scene: Scene, random: Random) -> list[Figure]:
     return figures
 
 
-def _figure(scene: Scene, random: Random) -> Figure:
+def _figure(scene: SyntheticScene, random: Random) -> Figure:
     kind = str(random.choice(list(SHAPES)))
     shape = SHAPES[kind](random)
     radius = scene.size * random.uniform(scene.smallest, scene.largest) / 2
     angle = random.uniform(0, 2 * math.pi)
     turn = np.array([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
-    centre = random.uniform(0.1 * scene.size, 0.9 * scene.size, size=2)
-    outline, keypoints = (points @ turn * radius + centre for points in shape)
+    center = random.uniform(0.1 * scene.size, 0.9 * scene.size, size=2)
+    outline, keypoints = (points @ turn * radius + center for points in shape)
     first = int(np.argmin(keypoints[:, 1]))
     return Figure(kind, outline, np.roll(keypoints, -first, axis=0))
 

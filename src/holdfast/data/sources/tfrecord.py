@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from holdfast.data.records.merged_records import MERGED, OBJECT_KEYS
 from holdfast.data.sample import Sample, Tensor
-from holdfast.data.validity import Reason
+from holdfast.data.survey.box_validity import Reason
 
 UNKNOWN_ID = 2**31 - 1  # what a class text that the label map does not have is looked up as
 
@@ -46,11 +47,12 @@ class RecordLayout:
     num_multiclass_scores: int = 0
     # Which of the lists that stand beside the boxes to read; the sample's other ones are None.
     lists: frozenset[str] = frozenset((*FLAGS, *NUMBERS))
+    has_merged: bool = False  # some records are followed by objects of others, see merged_records
     is_verified: bool = False  # every record was seen to be well-formed: that is not judged again
 
 
 class Parsed(NamedTuple):
-    """A record as written, before any judgement."""
+    """A record as written, before any judgment."""
 
     sample: Sample  # `image` holds the encoded bytes
     reason: Tensor  # int32 () a Reason: KEPT, NO_IMAGE or COUNTS_DIFFER (then without boxes)
@@ -58,6 +60,7 @@ class Parsed(NamedTuple):
     height: Tensor  # int32 () as the record says; 0 if it does not
     width: Tensor  # int32 ()
     class_text: Tensor  # string (N,), or (0,) if the record has none
+    class_numbers: Tensor  # int64 (N,) as written, whatever the label map says; or (0,)
 
 
 def record_parser(layout: RecordLayout) -> Callable[[Tensor], Parsed]:
@@ -67,7 +70,7 @@ def record_parser(layout: RecordLayout) -> Callable[[Tensor], Parsed]:
 
     def parse(serialized: Tensor) -> Parsed:
         values = tf.io.parse_single_example(serialized, features)
-        return _parsed(values, layout, lookup)
+        return _parsed(_with_merged(values) if layout.has_merged else values, layout, lookup)
 
     return parse
 
@@ -97,7 +100,23 @@ def _features(layout: RecordLayout) -> dict[str, object]:
         features["image/object/keypoint/visibility"] = _list_of(tf.int64)
     if layout.num_multiclass_scores:
         features["image/object/class/multiclass_scores"] = _list_of(tf.float32)
+    if layout.has_merged:
+        lists = {key: each for key, each in features.items() if key.startswith(OBJECT_KEYS)}
+        features |= {MERGED + key: each for key, each in lists.items()}
     return features
+
+
+def _with_merged(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Take the lists that were joined instead of the record's own, where there are any."""
+    is_merged = tf.size(values[MERGED + _BOX_KEYS[0]]) > 0
+    own = {key: value for key, value in values.items() if not key.startswith(MERGED)}
+    lists = [key for key in own if MERGED + key in values]
+    chosen = tf.cond(
+        is_merged,
+        lambda: [values[MERGED + key] for key in lists],
+        lambda: [own[key] for key in lists],
+    )
+    return own | dict(zip(lists, chosen, strict=True))
 
 
 def _read(keys: Mapping[str, str], layout: RecordLayout) -> dict[str, str]:
@@ -143,6 +162,7 @@ def _parsed(
         height=tf.cast(values["image/height"], tf.int32),
         width=tf.cast(values["image/width"], tf.int32),
         class_text=values["image/object/class/text"],
+        class_numbers=values["image/object/class/label"],
     )
 
 
@@ -266,7 +286,7 @@ def _decode_mask(encoded: Tensor) -> Tensor:
 def _keypoints(
     values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor
 ) -> dict[str, Tensor]:
-    """Read keypoints; those marked as not labelled (visibility 0) become NaN."""
+    """Read keypoints; those marked as not labeled (visibility 0) become NaN."""
     each = layout.num_keypoints
     if not each:
         return {}

@@ -11,16 +11,24 @@ from functools import partial
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from holdfast.data import files
+from holdfast.data.records import data_files
+from holdfast.data.sources.annotated_objects import (
+    Box,
+    LabeledObject,
+    build_sample,
+    relative_areas,
+)
 from holdfast.data.sources.classes import build_classes, sorted_names
-from holdfast.data.sources.images import NO_SIZE, Size, take_picture
+from holdfast.data.sources.data_folder import open_folder
+from holdfast.data.sources.image_files import NO_SIZE, Size, take_picture
 from holdfast.data.sources.lookup import ImageFinder, stem
-from holdfast.data.sources.objects import Box, LabelledObject, build_sample
 from holdfast.data.sources.sniff import is_voc
 from holdfast.data.sources.source import Entry, Reading, Source, shortest_names
+from holdfast.data.sources.source_formats import DEFAULTS, OpenOptions, ending, source_format
 from holdfast.data.sources.voc_lists import VocLists, read_lists
-from holdfast.data.split import named_split
+from holdfast.data.splitting.split_names import conflict_notes, split_of_files
 from holdfast.errors import HoldfastError
+from holdfast.units import count_text
 
 
 class VocObject(NamedTuple):
@@ -57,28 +65,34 @@ class _File(NamedTuple):
     fingerprint: str
 
 
-def open_voc(location: str) -> Source:
+@source_format("voc", title="Pascal VOC XML", candidates=ending(".xml"), is_one=is_voc)
+def open_voc(location: str, options: OpenOptions = DEFAULTS) -> Source:
     """Open a folder of Pascal VOC XML files; classes are numbered by the alphabet.
 
     Coordinates are divided by the image's size as they are written, as the OD API does. An image
     is called by its file name. Images that no XML file speaks of are not part of the data.
     """
-    paths = list(files.walk(location))
-    finder = ImageFinder(paths)
-    annotated = [_look(location, path, finder) for path in _annotation_files(location, paths)]
+    folder = open_folder(location, ending(".xml"), is_voc)
+    finder = folder.images(options.images)
+    annotated = [_look(folder.root, path, finder) for path in folder.annotations]
     if not annotated:
         raise HoldfastError(f"{location} has no Pascal VOC annotations (XML files).")
     names = {item.name for file in annotated if file.annotation for item in file.annotation.objects}
     classes = build_classes(sorted_names(names))
     class_of = {item.name: item.id - 1 for item in classes.label_map.item}
-    reader = _Reader(location, finder, class_of)
-    lists = read_lists(location, paths)
+    reader = _Reader(folder.root, finder, class_of)
+    # Of a single file, what the lists say about all the others does not matter.
+    lists = read_lists(location, folder.paths) if data_files.is_folder(location) else VocLists({})
     return Source(
         format="voc",
         location=location,
         label_map=classes.label_map,
         entries=(*_entries(reader, annotated, lists), *_missing(annotated, lists)),
-        notes=(*lists.notes, *_unlabelled(finder, annotated)),
+        notes=(
+            *lists.notes,
+            *([] if lists.splits else conflict_notes((one.image, one.path) for one in annotated)),
+            *_unlabeled(finder, annotated),
+        ),
     )
 
 
@@ -122,13 +136,8 @@ def _whole(item: ElementTree.Element, path: str) -> int:
     return int(number) if math.isfinite(number) else 0
 
 
-def _annotation_files(root: str, paths: Sequence[str]) -> list[str]:
-    xml = (path for path in paths if path.lower().endswith(".xml"))
-    return [path for path in xml if is_voc(files.join(root, path))]
-
-
 def _look(root: str, path: str, finder: ImageFinder) -> _File:
-    content = files.read_bytes(files.join(root, path))
+    content = data_files.read_bytes(data_files.join(root, path))
     fingerprint = hashlib.sha256(content).hexdigest()
     # What is wrong is told again when the image is read, which names it.
     annotation = image = None
@@ -153,25 +162,28 @@ def _image(finder: ImageFinder, annotation: VocAnnotation, path: str) -> str:
 def _entries(reader: _Reader, annotated: Sequence[_File], lists: VocLists) -> Iterator[Entry]:
     source_ids = shortest_names([file.image or file.path for file in annotated])
     for file, source_id in zip(annotated, source_ids, strict=True):
-        objects = file.annotation.objects if file.annotation else ()
+        _, size, objects = file.annotation or ("", NO_SIZE, ())
         yield Entry(
             source_id=source_id,
             place=file.path,
             filename=source_id.rpartition("/")[2],
             read=partial(_read, reader, file.path, source_id),
-            split=lists.split_of(file.path) if lists.splits else named_split(file.path),
+            split=lists.split_of(file.path)
+            if lists.splits
+            else split_of_files(file.image, file.path),
             class_counts=Counter(reader.class_of[item.name] for item in objects),
+            box_areas=relative_areas((item.box for item in objects), size),
             fingerprint=file.fingerprint,
-            image_path=files.join(reader.root, file.image) if file.image else "",
+            image_path=reader.finder.path(file.image) if file.image else "",
         )
 
 
 def _read(reader: _Reader, path: str, source_id: str) -> Reading:
-    annotation = parse_annotation(files.read_bytes(files.join(reader.root, path)))
+    annotation = parse_annotation(data_files.read_bytes(data_files.join(reader.root, path)))
     image = _image(reader.finder, annotation, path)
-    picture = take_picture(files.read_bytes(files.join(reader.root, image)), annotation.size)
+    picture = take_picture(data_files.read_bytes(reader.finder.path(image)), annotation.size)
     objects = [
-        LabelledObject(
+        LabeledObject(
             class_index=reader.class_of[item.name],
             box=item.box,
             difficult=item.difficult,
@@ -192,7 +204,7 @@ def _missing(annotated: Sequence[_File], lists: VocLists) -> Iterator[Entry]:
         yield Entry(source_id=name, place=place, filename=name, read=refuse, split=split)
 
 
-def _unlabelled(finder: ImageFinder, annotated: Sequence[_File]) -> list[str]:
+def _unlabeled(finder: ImageFinder, annotated: Sequence[_File]) -> list[str]:
     """Say how many images lie beside the annotated ones without an annotation of their own."""
     known = {file.image for file in annotated if file.image}
     folders = {image.rpartition("/")[0] for image in known}
@@ -200,7 +212,7 @@ def _unlabelled(finder: ImageFinder, annotated: Sequence[_File]) -> list[str]:
         path for path in finder.paths if path not in known and path.rpartition("/")[0] in folders
     ]
     return (
-        [f"{len(alone)} images have no XML file and are left out, {alone[0]} for one."]
+        [f"Left out without an XML file: {count_text(len(alone), 'image')}, such as {alone[0]}."]
         if alone
         else []
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from holdfast.data import files
+from holdfast.data.records import data_files
 from holdfast.data.sources.lookup import stem
-from holdfast.data.split import SPLITS, TRAIN
+from holdfast.data.splitting.split_names import SPLITS, TRAIN
+from holdfast.units import count_text
 
 _FOLDER = "ImageSets/Main/"
 
@@ -56,19 +57,20 @@ def read_lists(root: str, paths: Sequence[str]) -> VocLists:
             ):
                 twice += splits.setdefault(Listed(part, image), split) != split
     note = (
-        f"{twice} images are in several lists of {_FOLDER}: the first of train, val, test counts."
+        f"In several lists of {_FOLDER}, where the first of train, val, test counts: "
+        f"{count_text(twice, 'image')}."
     )
     return VocLists(splits, (note,) if twice else ())
 
 
 def list_path(part: str, name: str) -> str:
     """Give the path of a list."""
-    return files.join(part, _FOLDER, name)
+    return data_files.join(part, _FOLDER, name)
 
 
 def _names(root: str, path: str, known: set[str]) -> Iterator[str]:
     """Yield the images of a list; names may hold spaces, and lines end in a class flag."""
-    text = files.read_bytes(files.join(root, path)).decode("utf-8", "replace")
+    text = data_files.read_bytes(data_files.join(root, path)).decode("utf-8", "replace")
     for line in filter(None, map(str.strip, text.splitlines())):
         name = stem(line)
         yield name if name in known else stem(line.split()[0])

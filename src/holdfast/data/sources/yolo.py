@@ -8,18 +8,23 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from holdfast.data import files
+from holdfast.data.records import data_files
+from holdfast.data.sources.annotated_objects import build_sample
 from holdfast.data.sources.classes import build_classes
-from holdfast.data.sources.images import take_picture
-from holdfast.data.sources.objects import build_sample
+from holdfast.data.sources.data_folder import open_folder
+from holdfast.data.sources.image_files import take_picture
+from holdfast.data.sources.lookup import ImageFinder, is_image
+from holdfast.data.sources.sniff import is_yolo
 from holdfast.data.sources.source import Entry, Reading, Source, shortest_names
+from holdfast.data.sources.source_formats import DEFAULTS, OpenOptions, Paths, ending, source_format
 from holdfast.data.sources.yolo_labels import (
     KeypointShape,
+    box_area,
     parse_labels,
     to_object,
 )
-from holdfast.data.sources.yolo_layout import LabelledImage, find_layout
-from holdfast.data.sources.yolo_settings import Settings, read_names, read_settings
+from holdfast.data.sources.yolo_layout import LabeledImage, find_layout, label_paths
+from holdfast.data.sources.yolo_settings import Settings, names_classes, read_names, read_settings
 from holdfast.errors import HoldfastError
 
 
@@ -35,18 +40,37 @@ class _Labels(NamedTuple):
 
     class_counts: Counter[int]
     boxes: int  # objects without outline
+    box_areas: tuple[float, ...]
     fingerprint: str
 
 
-def open_yolo(location: str, *, masks: bool = True) -> Source:
+def label_files(paths: Paths) -> list[str]:
+    """Keep the text files that lie where an image's labels would, and what may be a data.yaml.
+
+    Where there are no images at all, they lie elsewhere: any text file may be a label file.
+    """
+    texts = ending(".txt")(paths)
+    if any(map(is_image, paths)):
+        places = {place for path in paths if is_image(path) for place in label_paths(path)}
+        texts = [path for path in texts if path in places]
+    return [*texts, *ending(".yaml", ".yml")(paths)]
+
+
+def is_label_file(path: str) -> bool:
+    """Tell whether a file holds YOLO labels, or is a data.yaml."""
+    return names_classes(path) if path.lower().endswith((".yaml", ".yml")) else is_yolo(path)
+
+
+@source_format("yolo", title="YOLO text", candidates=label_files, is_one=is_label_file)
+def open_yolo(location: str, options: OpenOptions = DEFAULTS) -> Source:
     """Open a folder of YOLO labels, or a data.yaml; class n gets the label-map id n + 1.
 
     An image is called by its file name, or by its path where names repeat. An image without label
     file is one without objects. Classes without name are called class_0, class_1, …
     """
     settings = read_settings(location)
-    root = location if files.is_folder(location) else settings.folder
-    layout = find_layout(root, settings)
+    root = location if data_files.is_folder(location) else settings.folder
+    layout = find_layout(root, settings, _images_elsewhere(root, options.images))
     if not layout.images:
         fix = "Labels lie beside the images, or in `labels` where the images are in `images`."
         raise HoldfastError(f"{location} has no images with YOLO labels.", fix=fix)
@@ -55,19 +79,23 @@ def open_yolo(location: str, *, masks: bool = True) -> Source:
     shape = settings.keypoint_shape
     classes = build_classes(names, _keypoint_names(settings, names) if shape else None)
     outlined, outline_notes = _outlines(labels)
-    reader = _Reader(shape, masks and outlined)
+    reader = _Reader(shape, options.masks and outlined)
     return Source(
         format="yolo",
         location=location,
         label_map=classes.label_map,
         entries=tuple(_entries(reader, root, layout.images, labels)),
         masks=reader.masks,
-        notes=(*layout.notes, *notes, *classes.notes, *(outline_notes if masks else ())),
+        notes=(*layout.notes, *notes, *classes.notes, *(outline_notes if options.masks else ())),
     )
 
 
+def _images_elsewhere(root: str, folder: str | None) -> ImageFinder | None:
+    return open_folder(root, label_files, is_yolo).images(folder) if folder else None
+
+
 def _look(path: str, shape: KeypointShape | None) -> _Labels:
-    content = files.read_bytes(path) if path else b""
+    content = data_files.read_bytes(path) if path else b""
     try:
         objects = parse_labels(content, shape)
     except HoldfastError:  # told again when the image is read, which names it
@@ -75,6 +103,7 @@ def _look(path: str, shape: KeypointShape | None) -> _Labels:
     return _Labels(
         class_counts=Counter(item.class_index for item in objects),
         boxes=sum(not item.is_polygon for item in objects),
+        box_areas=tuple(map(box_area, objects)),
         fingerprint=hashlib.sha256(content).hexdigest(),
     )
 
@@ -88,7 +117,7 @@ def _name_classes(
     used = sorted({number for item in labels for number in item.class_counts})
     called = {number + 1: f"class_{number}" for number in used}
     where = "no data.yaml, classes.txt or obj.names"
-    return called, [f"There is {where}: the classes are called {', '.join(called.values())}."]
+    return called, [f"There is {where}: the classes are named {', '.join(called.values())}."]
 
 
 def _keypoint_names(settings: Settings, names: dict[int, str]) -> dict[int, list[str]]:
@@ -115,7 +144,7 @@ def _outlines(labels: Sequence[_Labels]) -> tuple[bool, list[str]]:
 
 
 def _entries(
-    reader: _Reader, root: str, images: Sequence[LabelledImage], labels: Sequence[_Labels]
+    reader: _Reader, root: str, images: Sequence[LabeledImage], labels: Sequence[_Labels]
 ) -> Iterator[Entry]:
     relative = [_below(root, image.image or image.label) for image in images]
     for image, found, path, source_id in zip(
@@ -128,6 +157,7 @@ def _entries(
             read=partial(_read, reader, image, source_id),
             split=image.split,
             class_counts=found.class_counts,
+            box_areas=found.box_areas,
             fingerprint=found.fingerprint,
             image_path=image.image,
         )
@@ -137,11 +167,11 @@ def _below(root: str, path: str) -> str:
     return path.removeprefix(root.rstrip("/") + "/")
 
 
-def _read(reader: _Reader, image: LabelledImage, source_id: str) -> Reading:
+def _read(reader: _Reader, image: LabeledImage, source_id: str) -> Reading:
     if not image.image:
         raise HoldfastError("There is no image for this label file.")
-    lines = parse_labels(files.read_bytes(image.label), reader.shape) if image.label else []
-    picture = take_picture(files.read_bytes(image.image))
+    lines = parse_labels(data_files.read_bytes(image.label), reader.shape) if image.label else []
+    picture = take_picture(data_files.read_bytes(image.image))
     sample = build_sample(
         source_id,
         picture,

@@ -6,14 +6,15 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from holdfast.data import files
-from holdfast.data.sources.lookup import is_image, stem
+from holdfast.data.records import data_files
+from holdfast.data.sources.lookup import ImageFinder, is_image, stem
 from holdfast.data.sources.sniff import is_yolo
 from holdfast.data.sources.yolo_settings import Settings
-from holdfast.data.split import SPLITS, named_split
+from holdfast.data.splitting.split_names import SPLITS, named_split, split_of_files
+from holdfast.units import count_text
 
 
-class LabelledImage(NamedTuple):
+class LabeledImage(NamedTuple):
     """An image and its label file. One of them may be missing: "" then."""
 
     image: str
@@ -24,18 +25,24 @@ class LabelledImage(NamedTuple):
 class Layout(NamedTuple):
     """All images, label files without image among them, and what a user should know."""
 
-    images: tuple[LabelledImage, ...]
+    images: tuple[LabeledImage, ...]
     notes: tuple[str, ...]
 
 
-def find_layout(root: str, settings: Settings) -> Layout:
-    """Find the images: those that data.yaml lists, or else those that lie below the folder."""
+def find_layout(root: str, settings: Settings, elsewhere: ImageFinder | None = None) -> Layout:
+    """Find the images: those that data.yaml lists, or else those that lie below the folder.
+
+    `elsewhere` are the images of another folder, if the user names one: they alone count.
+    """
     folders = _Folders()
+    if elsewhere is not None:
+        return _pair(root, elsewhere)
     listed, notes = _listed(settings, folders)
     images = listed or _lying_below(root, folders)
-    unlabelled = sum(not image.label for image in images)
-    if unlabelled:
-        notes.append(f"{unlabelled} images have no label file: they are without objects.")
+    unlabeled = sum(not image.label for image in images)
+    if unlabeled:
+        count = count_text(unlabeled, "image")
+        notes.append(f"Without a label file, and so without objects: {count}.")
     return Layout((*images, *_without_image(images, folders)), tuple(notes))
 
 
@@ -51,7 +58,29 @@ def label_paths(image: str) -> list[str]:
     if "images" in parts:
         last = len(parts) - 1 - parts[::-1].index("images")
         places.insert(0, "/".join([*parts[:last], "labels", *parts[last + 1 :]]))
-    return [files.join(place, name) for place in places]
+    return [data_files.join(place, name) for place in places]
+
+
+def _pair(root: str, finder: ImageFinder) -> Layout:
+    """Pair the images of a folder with the label files of another by their names."""
+    labels: dict[str, str] = {}
+    splits = {image: named_split(image) for image in finder.paths}
+    alone = []
+    for path in (path for path in data_files.walk(root) if path.lower().endswith(".txt")):
+        label = data_files.join(root, path)
+        image = finder.find_or_none(stem(path), path)
+        if image is not None and image not in labels:
+            labels[image] = label
+            splits[image] = split_of_files(image, path)
+        elif is_yolo(label):
+            alone.append(LabeledImage("", label, named_split(path)))
+    images = [
+        LabeledImage(finder.path(image), labels.get(image, ""), splits.get(image))
+        for image in finder.paths
+    ]
+    unlabeled = len(images) - len(labels)
+    note = f"Without a label file, and so without objects: {count_text(unlabeled, 'image')}."
+    return Layout((*images, *alone), (note,) if unlabeled else ())
 
 
 class _Folders:
@@ -63,8 +92,8 @@ class _Folders:
     def names(self, folder: str) -> frozenset[str]:
         """Give the names in a folder; none if there is no such folder."""
         if folder not in self._names:
-            there = files.is_folder(folder)
-            self._names[folder] = frozenset(files.list_folder(folder) if there else ())
+            there = data_files.is_folder(folder)
+            self._names[folder] = frozenset(data_files.list_folder(folder) if there else ())
         return self._names[folder]
 
     def label_of(self, image: str) -> str:
@@ -84,8 +113,8 @@ class _Folders:
         return any(f"{stem(name)}.txt" in names for name in names if is_image(name))
 
 
-def _listed(settings: Settings, folders: _Folders) -> tuple[list[LabelledImage], list[str]]:
-    images: dict[str, LabelledImage] = {}
+def _listed(settings: Settings, folders: _Folders) -> tuple[list[LabeledImage], list[str]]:
+    images: dict[str, LabeledImage] = {}
     notes = []
     for split in SPLITS:
         for place in settings.places(split):
@@ -93,36 +122,38 @@ def _listed(settings: Settings, folders: _Folders) -> tuple[list[LabelledImage],
             if found is None:
                 notes.append(f"{settings.path} names {place} for {split}, which does not exist.")
             for image in _images_of(found) if found else ():
-                images.setdefault(image, LabelledImage(image, folders.label_of(image), split))
+                images.setdefault(image, LabeledImage(image, folders.label_of(image), split))
     return list(images.values()), notes
 
 
 def _images_of(place: str) -> Iterator[str]:
     """Yield the images of a folder, or those that a text file lists."""
-    if files.is_folder(place):
-        yield from (files.join(place, path) for path in files.walk(place) if is_image(path))
+    if data_files.is_folder(place):
+        yield from (
+            data_files.join(place, path) for path in data_files.walk(place) if is_image(path)
+        )
         return
     folder = posixpath.dirname(place)
-    for line in files.read_bytes(place).decode("utf-8", "replace").splitlines():
+    for line in data_files.read_bytes(place).decode("utf-8", "replace").splitlines():
         if line.strip():
-            yield files.normalise(files.join(folder, line.strip()))
+            yield data_files.normalize(data_files.join(folder, line.strip()))
 
 
-def _lying_below(root: str, folders: _Folders) -> list[LabelledImage]:
+def _lying_below(root: str, folders: _Folders) -> list[LabeledImage]:
     images = []
-    for relative in filter(is_image, files.walk(root)):
-        path = files.join(root, relative)
+    for relative in filter(is_image, data_files.walk(root)):
+        path = data_files.join(root, relative)
         label = folders.label_of(path)
         if label or folders.holds_labels(path):
-            images.append(LabelledImage(path, label, named_split(relative)))
+            images.append(LabeledImage(path, label, named_split(relative)))
     return images
 
 
-def _without_image(images: Sequence[LabelledImage], folders: _Folders) -> Iterator[LabelledImage]:
+def _without_image(images: Sequence[LabeledImage], folders: _Folders) -> Iterator[LabeledImage]:
     """Yield the label files that lie among the others and belong to no image."""
     used = {image.label for image in images}
     for folder in sorted({posixpath.dirname(label) for label in used if label}):
         for name in sorted(folders.names(folder)):
-            path = files.join(folder, name)
+            path = data_files.join(folder, name)
             if name.endswith(".txt") and path not in used and is_yolo(path):
-                yield LabelledImage("", path, named_split(path))
+                yield LabeledImage("", path, named_split(path))

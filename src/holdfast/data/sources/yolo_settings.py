@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from holdfast.data import files
+from holdfast.data.records import data_files
 from holdfast.data.sources.yolo_labels import KeypointShape
 from holdfast.errors import HoldfastError
 
@@ -48,15 +48,17 @@ class Settings(NamedTuple):
         lies beside data.yaml.
         """
         below = str(self.values.get("path") or "")
-        bases = [files.join(self.folder, files.expand(below)), self.folder]
-        names = (files.expand(place), place.removeprefix("../"))
-        paths = (files.normalise(files.join(base, name)) for name in names for base in bases)
-        return next((path for path in paths if files.exists(path)), None)
+        bases = [data_files.join(self.folder, data_files.expand(below)), self.folder]
+        names = (data_files.expand(place), place.removeprefix("../"))
+        paths = (
+            data_files.normalize(data_files.join(base, name)) for name in names for base in bases
+        )
+        return next((path for path in paths if data_files.exists(path)), None)
 
 
 def read_settings(location: str) -> Settings:
     """Read the data.yaml that is given or that lies in the folder or one level down."""
-    if not files.is_folder(location):
+    if not data_files.is_folder(location):
         return _parse(location)
     paths = _near(location, (".yaml", ".yml"))
     found = [settings for settings in map(_parse_or_skip, paths) if "names" in settings.values]
@@ -65,6 +67,14 @@ def read_settings(location: str) -> Settings:
         names = " and ".join(str(one.path) for one in found[:2])
         raise HoldfastError(f"{names} both name classes.", fix="Give the one you mean as SOURCE.")
     return next(iter(named_so or found), Settings(location, None, {}))
+
+
+def names_classes(path: str) -> bool:
+    """Tell whether a YAML file names classes, as data.yaml does."""
+    try:
+        return "names" in _parse(path).values
+    except HoldfastError:
+        return posixpath.basename(path) == "data.yaml"
 
 
 def read_names(settings: Settings, location: str) -> dict[int, str]:
@@ -76,7 +86,7 @@ def read_names(settings: Settings, location: str) -> dict[int, str]:
             return dict(enumerate(map(str, names)))
     folder = settings.folder if settings.path else location
     paths = [path for path in _near(folder, (".txt", ".names", ".labels")) if _holds_names(path)]
-    texts = {files.read_bytes(path).decode("utf-8-sig", "replace") for path in paths}
+    texts = {data_files.read_bytes(path).decode("utf-8-sig", "replace") for path in paths}
     if len(texts) > 1:
         fix = "Leave one, or write a data.yaml with `names`."
         raise HoldfastError(f"{' and '.join(paths)} name different classes.", fix=fix)
@@ -86,7 +96,7 @@ def read_names(settings: Settings, location: str) -> dict[int, str]:
 
 def _parse(path: str) -> Settings:
     try:
-        values = yaml.safe_load(files.read_bytes(path))
+        values = yaml.safe_load(data_files.read_bytes(path))
     except yaml.YAMLError as error:
         raise HoldfastError(f"{path} is not valid YAML: {error}.") from None
     folder = posixpath.dirname(path) or "."
@@ -110,11 +120,13 @@ def _holds_names(path: str) -> bool:
 
 def _near(folder: str, endings: tuple[str, ...]) -> list[str]:
     """List files with such an ending in a folder and one level down."""
-    places: Sequence[str] = [files.join(folder, name) for name in files.list_folder(folder)]
+    places: Sequence[str] = [
+        data_files.join(folder, name) for name in data_files.list_folder(folder)
+    ]
     below = (
-        files.join(place, name)
+        data_files.join(place, name)
         for place in places
-        if files.is_folder(place)
-        for name in files.list_folder(place)
+        if data_files.is_folder(place)
+        for name in data_files.list_folder(place)
     )
     return [path for path in (*places, *below) if path.lower().endswith(endings)]

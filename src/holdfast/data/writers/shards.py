@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from holdfast.data import files
+from holdfast.data.records import data_files
 from holdfast.errors import HoldfastError
 
 
@@ -21,12 +21,12 @@ def shard_names(name: str, count: int) -> list[str]:
 
 
 def write_shard(path: str, records: Iterable[bytes]) -> int:
-    """Write serialised examples to a file and give its size in bytes.
+    """Write serialized examples to a file and give its size in bytes.
 
     The file takes its name when it is complete; if anything goes wrong on the way, nothing is
     left of it.
     """
-    temporary = files.temporary_name(path)
+    temporary = data_files.temporary_name(path)
     try:
         tf.io.gfile.makedirs(posixpath.dirname(path) or ".")
         with tf.io.TFRecordWriter(temporary) as writer:
@@ -36,5 +36,5 @@ def write_shard(path: str, records: Iterable[bytes]) -> int:
     except (OSError, tf.errors.OpError) as error:
         raise HoldfastError(f"{path} cannot be written: {error}") from None
     finally:
-        files.remove(temporary)
+        data_files.remove(temporary)
     return int(tf.io.gfile.stat(path).length)

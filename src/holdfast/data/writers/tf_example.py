@@ -11,19 +11,19 @@ import tensorflow as tf
 from numpy.typing import NDArray
 from PIL import Image
 
-from holdfast.config.schema.label_map import StringIntLabelMap
+from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.data.sample import Sample
 from holdfast.data.sources.classes import keypoint_names
-from holdfast.data.sources.images import read_header
+from holdfast.data.sources.image_files import read_header
 from holdfast.errors import HoldfastError
 
 Features = Iterator[tuple[str, tf.train.Feature]]
 # COCO's numbers for a keypoint. The decoder makes no difference between hidden (1) and visible.
-_UNLABELLED, _VISIBLE = 0, 2
+_UNLABELED, _VISIBLE = 0, 2
 
 
 def encode_example(sample: Sample, label_map: StringIntLabelMap, *, filename: str = "") -> bytes:
-    """Serialise a sample with NumPy fields and an encoded image; equal samples give equal bytes.
+    """Serialize a sample with NumPy fields and an encoded image; equal samples give equal bytes.
 
     Weights and confidences are written only where they are not all 1. A class that the label map
     does not name is an error: the decoder could not read it back.
@@ -46,8 +46,8 @@ def _image_features(sample: Sample, filename: str) -> Features:
     yield "image/format", _bytes([header.format.encode()])
     yield "image/height", _integers([header.size.height])
     yield "image/width", _integers([header.size.width])
-    yield "image/filename", _bytes([filename.encode()])
-    yield "image/source_id", _bytes([sample.source_id.encode()])
+    yield "image/filename", _bytes([filename.encode(errors="surrogateescape")])
+    yield "image/source_id", _bytes([sample.source_id.encode(errors="surrogateescape")])
     yield "image/key/sha256", _bytes([hashlib.sha256(sample.image).hexdigest().encode()])
 
 
@@ -86,15 +86,15 @@ def _mask_features(sample: Sample) -> Features:
 def _keypoint_features(sample: Sample, names: tuple[str, ...]) -> Features:
     if sample.keypoints is None:
         return
-    labelled = sample.visibilities & ~np.isnan(sample.keypoints).any(axis=-1)  # (N, K)
-    points = np.where(labelled[:, :, None], sample.keypoints, 0)  # (N, K, 2)
+    labeled = sample.visibilities & ~np.isnan(sample.keypoints).any(axis=-1)  # (N, K)
+    points = np.where(labeled[:, :, None], sample.keypoints, 0)  # (N, K, 2)
     yield "image/object/keypoint/y", _floats(points[:, :, 0].ravel())
     yield "image/object/keypoint/x", _floats(points[:, :, 1].ravel())
-    visibility = np.where(labelled, _VISIBLE, _UNLABELLED)
+    visibility = np.where(labeled, _VISIBLE, _UNLABELED)
     yield "image/object/keypoint/visibility", _integers(visibility.ravel())
-    yield "image/object/keypoint/num", _integers(labelled.sum(axis=1))
-    if len(names) == labelled.shape[1]:
-        texts = [name.encode() for name in names] * len(labelled)
+    yield "image/object/keypoint/num", _integers(labeled.sum(axis=1))
+    if len(names) == labeled.shape[1]:
+        texts = [name.encode() for name in names] * len(labeled)
         yield "image/object/keypoint/text", _bytes(texts)
 
 

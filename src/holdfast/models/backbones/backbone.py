@@ -9,8 +9,8 @@ import keras
 
 from holdfast.errors import HoldfastError, nearest
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.block import Block
 from holdfast.models.features import Feature
+from holdfast.models.layers.block import Block
 
 
 class Endpoint(NamedTuple):
@@ -27,6 +27,9 @@ class Backbone(Block):
 
     A block is a layer `block(inputs, training=...)` that returns its output, or (output, inner
     activation). Blocks behind the last chosen endpoint are left out.
+
+    keras_is_bgr: whether keras.applications trained this network on blue, green, red, where the
+    OD API feeds it red, green, blue.
     """
 
     def __init__(
@@ -34,9 +37,12 @@ class Backbone(Block):
         blocks: Sequence[keras.layers.Layer],
         endpoints: Sequence[Endpoint],
         chosen: Sequence[str],
+        *,
+        keras_is_bgr: bool = False,
         **keywords: Any,
     ) -> None:
         super().__init__(**keywords)
+        self.keras_is_bgr = keras_is_bgr
         known = {endpoint.name: endpoint for endpoint in endpoints}
         for name in chosen:
             if name not in known:

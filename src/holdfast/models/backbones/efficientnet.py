@@ -13,13 +13,14 @@ from keras import ops
 
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone, Endpoint
+from holdfast.models.backbones.backbone_spec import backbone
 from holdfast.models.backbones.channels import rounded
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings
-from holdfast.models.dropout import Dropout
+from holdfast.models.backbones.normalization import BY_DEVIATION
 from holdfast.models.features import Feature
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings
+from holdfast.models.layers.dropout import Dropout
 
 
 class Scale(NamedTuple):
@@ -67,13 +68,22 @@ def efficientnet(
         for plan in plans
         if plan.name == block
     ]
-    blocks = [InvertedResidual(plan, settings=settings, name=plan.name) for plan in plans]
+    blocks = [EfficientBlock(plan, settings=settings, name=plan.name) for plan in plans]
     classifier = Classifier(scale, settings=settings, name="classifier")
     return EfficientNet([stem, *blocks, classifier], known, endpoints, name=name)
 
 
+_smaller = None
 for _version in SCALES:
-    BACKBONES.register(f"efficientnet_{_version}")(partial(efficientnet, version=_version))
+    backbone(
+        f"efficientnet_{_version}",
+        levels={level: f"level_{level}" for level in range(1, 6)},
+        normalization=BY_DEVIATION,
+        has_own_settings=True,
+        is_numbered=True,
+        smaller=_smaller,
+    )(partial(efficientnet, version=_version))
+    _smaller = f"efficientnet_{_version}"
 
 
 def default_settings() -> LayerSettings:
@@ -111,7 +121,7 @@ class EfficientNet(Backbone):
             current = block(current)
 
 
-class InvertedResidual(Block):
+class EfficientBlock(Block):
     """Widen, convolve each channel, weigh channels, narrow; add the input if shapes allow.
 
     In training the sum forgets its new part for whole images, at drop_rate (arXiv 1603.09382).
@@ -165,7 +175,7 @@ class DropConnect(Dropout):
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         if not training:
             return inputs
-        return self.dropped(inputs, (ops.shape(inputs)[0], 1, 1, 1))
+        return self.dropped(inputs, (1, 1, 1))
 
 
 class Classifier(Block):

@@ -13,12 +13,12 @@ from keras.initializers import TruncatedNormal
 
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone, Endpoint
+from holdfast.models.backbones.backbone_spec import SlimNames, backbone
 from holdfast.models.backbones.channels import scaled
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.batch_norm import BatchNorm, BatchNormSettings
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings
 from holdfast.models.features import Feature
+from holdfast.models.layers.batch_norm import BatchNormSettings, FusedBatchNorm
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings
 
 
 class Step(NamedTuple):
@@ -83,7 +83,12 @@ MODULES = {
 }
 
 
-@BACKBONES.register("inception_v2")
+@backbone(
+    "inception_v2",
+    levels={4: "Mixed_4c", 5: "Mixed_5c"},
+    slim=SlimNames(scope="InceptionV2", last_endpoint="Mixed_5c"),
+    is_numbered=True,
+)
 def inception_v2(
     endpoints: Sequence[str],
     *,
@@ -156,7 +161,7 @@ class InceptionBranch(Block):
 
 
 class SeparableStem(Block):
-    """The first convolution: several depthwise kernels per colour, then 1x1, then as all others."""
+    """The first convolution: several depthwise kernels per color, then 1x1, then as all others."""
 
     def __init__(self, step: Step, *, settings: LayerSettings) -> None:
         super().__init__(name=step.name)
@@ -167,7 +172,7 @@ class SeparableStem(Block):
             7,
             strides=step.strides,
             padding="same",
-            # So that the three colours never get more depthwise than output channels.
+            # So that the three colors never get more depthwise than output channels.
             depth_multiplier=min(step.channels // 3, 8),
             use_bias=settings.batch_norm is None,
             depthwise_initializer=settings.initializer(),
@@ -178,7 +183,7 @@ class SeparableStem(Block):
         )
         self.batch_norm = None
         if settings.batch_norm is not None:
-            self.batch_norm = BatchNorm(settings.batch_norm, name="batch_norm")
+            self.batch_norm = FusedBatchNorm(settings.batch_norm, name="batch_norm")
         self.activation = keras.activations.get(settings.activation)
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:

@@ -12,9 +12,9 @@ import keras
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone, Endpoint
 from holdfast.models.backbones.squeeze_excitation import SqueezeExcitation
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings, Padding
 from holdfast.models.features import Feature
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings, Padding
 
 
 class Unit(NamedTuple):

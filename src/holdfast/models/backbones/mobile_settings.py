@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import keras
 
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.convolution import LayerSettings
 
 
 def default_settings(*, regularizes_depthwise: bool = True) -> LayerSettings:
@@ -21,7 +21,7 @@ def default_settings(*, regularizes_depthwise: bool = True) -> LayerSettings:
     )
 
 
-def with_own_normalisation(settings: LayerSettings, activation: str) -> LayerSettings:
+def with_own_normalization(settings: LayerSettings, activation: str) -> LayerSettings:
     """Keep of a config what reaches the TF1 MobileNet V2 and V3.
 
     Their definition fixes the activation and that each convolution has a batch norm with beta and

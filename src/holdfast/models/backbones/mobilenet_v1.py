@@ -10,12 +10,12 @@ import keras
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones import mobile_settings
 from holdfast.models.backbones.backbone import Backbone, Endpoint
+from holdfast.models.backbones.backbone_spec import SlimNames, backbone
 from holdfast.models.backbones.channels import scaled
 from holdfast.models.backbones.generation import Generation
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings, Padding
 from holdfast.models.features import Feature
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings, Padding
 
 # Table 1 of the paper: (strides, channels) of Conv2d_1 .. Conv2d_13, after Conv2d_0.
 FIRST_CHANNELS = 32
@@ -26,7 +26,25 @@ PAIRS = [
 ]
 
 
-@BACKBONES.register("mobilenet_v1")
+@backbone(
+    "mobilenet_v1",
+    levels={
+        2: "Conv2d_3_pointwise",
+        3: "Conv2d_5_pointwise",
+        4: "Conv2d_11_pointwise",
+        5: "Conv2d_13_pointwise",
+    },
+    has_own_settings=True,
+    narrow_end={"tf1": (512, 256), "tf2": (512, 256)},
+    slim=SlimNames(
+        scope="MobilenetV1",
+        last_endpoint="Conv2d_13_pointwise",
+        coarse_scope="Conv2d_",
+        first_coarse=14,
+        units=((r"^(Conv2d_\d+)/(depthwise|pointwise)$", r"\1_\2"),),
+    ),
+    is_numbered=True,
+)
 def mobilenet_v1(
     endpoints: Sequence[str],
     *,
@@ -81,7 +99,7 @@ def default_settings() -> LayerSettings:
 
 
 class DepthwisePointwise(Block):
-    """Filter each channel by 3x3, then mix the channels; both with normalisation and activation."""
+    """Filter each channel by 3x3, then mix the channels; both with normalization and activation."""
 
     def __init__(
         self,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from holdfast.models.backbones import mobile_settings
 from holdfast.models.backbones.backbone import Backbone
+from holdfast.models.backbones.backbone_spec import SlimNames, backbone
 from holdfast.models.backbones.channels import rounded
 from holdfast.models.backbones.generation import Generation
 from holdfast.models.backbones.inverted_residuals import Unit, inverted_residuals
-from holdfast.models.backbones.mobile_settings import with_own_normalisation
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.backbones.mobile_settings import with_own_normalization
+from holdfast.models.layers.convolution import LayerSettings
 
 # Table 2 of the paper: (t expansion, c channels, n repeats, s strides of the first).
 FIRST_CHANNELS = 32
@@ -23,7 +23,17 @@ STAGES = [
 LAST_CHANNELS = 1280
 
 
-@BACKBONES.register("mobilenet_v2")
+@backbone(
+    "mobilenet_v2",
+    levels={2: "layer_4", 3: "layer_7", 4: "layer_14", 5: "layer_19"},
+    levels_of={"ssd_layers": {4: "layer_15/expansion_output", 5: "layer_19"}},
+    has_own_settings=True,
+    narrow_end={"tf1": 256},
+    slim=SlimNames(
+        scope="MobilenetV2", last_endpoint="layer_19", coarse_scope="Conv2d_", first_coarse=20
+    ),
+    is_numbered=True,
+)
 def mobilenet_v2(
     endpoints: Sequence[str],
     *,
@@ -41,7 +51,7 @@ def mobilenet_v2(
     """
     settings = settings or default_settings(generation)
     if generation == "tf1":
-        settings = with_own_normalisation(settings, "relu6")
+        settings = with_own_normalization(settings, "relu6")
     widths = _Widths(multiplier=depth_multiplier, minimum=min_depth, generation=generation)
     return inverted_residuals(
         endpoints,

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from holdfast.errors import HoldfastError
 from holdfast.models.backbones import mobile_settings
 from holdfast.models.backbones.backbone import Backbone
+from holdfast.models.backbones.backbone_spec import SlimNames, backbone
 from holdfast.models.backbones.channels import rounded
 from holdfast.models.backbones.inverted_residuals import Unit, inverted_residuals
-from holdfast.models.backbones.mobile_settings import with_own_normalisation
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.convolution import LayerSettings
+from holdfast.models.backbones.mobile_settings import with_own_normalization
+from holdfast.models.layers.convolution import LayerSettings
 
 FIRST_CHANNELS = 16
 SQUEEZE = 4  # the squeezed channels are a fourth of the expanded ones
 
 
-class Row(NamedTuple):
+class LayerRow(NamedTuple):
     """A row of Table 1 or 2 of the paper."""
 
     kernel_size: int
@@ -33,45 +33,52 @@ class Row(NamedTuple):
 # The rows behind stride 16, and the convolution after them, have half of the paper's channels: so
 # does its detector (section 6.3).
 LARGE = [
-    Row(3, 1, 16, False, "relu", 1),
-    Row(3, 4, 24, False, "relu", 2),
-    Row(3, 3, 24, False, "relu", 1),
-    Row(5, 3, 40, True, "relu", 2),
-    Row(5, 3, 40, True, "relu", 1),
-    Row(5, 3, 40, True, "relu", 1),
-    Row(3, 6, 80, False, "hard_silu", 2),
-    Row(3, 2.5, 80, False, "hard_silu", 1),
-    Row(3, 184 / 80, 80, False, "hard_silu", 1),
-    Row(3, 184 / 80, 80, False, "hard_silu", 1),
-    Row(3, 6, 112, True, "hard_silu", 1),
-    Row(3, 6, 112, True, "hard_silu", 1),
-    Row(5, 6, 80, True, "hard_silu", 2),
-    Row(5, 6, 80, True, "hard_silu", 1),
-    Row(5, 6, 80, True, "hard_silu", 1),
+    LayerRow(3, 1, 16, False, "relu", 1),
+    LayerRow(3, 4, 24, False, "relu", 2),
+    LayerRow(3, 3, 24, False, "relu", 1),
+    LayerRow(5, 3, 40, True, "relu", 2),
+    LayerRow(5, 3, 40, True, "relu", 1),
+    LayerRow(5, 3, 40, True, "relu", 1),
+    LayerRow(3, 6, 80, False, "hard_silu", 2),
+    LayerRow(3, 2.5, 80, False, "hard_silu", 1),
+    LayerRow(3, 184 / 80, 80, False, "hard_silu", 1),
+    LayerRow(3, 184 / 80, 80, False, "hard_silu", 1),
+    LayerRow(3, 6, 112, True, "hard_silu", 1),
+    LayerRow(3, 6, 112, True, "hard_silu", 1),
+    LayerRow(5, 6, 80, True, "hard_silu", 2),
+    LayerRow(5, 6, 80, True, "hard_silu", 1),
+    LayerRow(5, 6, 80, True, "hard_silu", 1),
 ]
 SMALL = [
-    Row(3, 1, 16, True, "relu", 2),
-    Row(3, 72 / 16, 24, False, "relu", 2),
-    Row(3, 88 / 24, 24, False, "relu", 1),
-    Row(5, 4, 40, True, "hard_silu", 2),
-    Row(5, 6, 40, True, "hard_silu", 1),
-    Row(5, 6, 40, True, "hard_silu", 1),
-    Row(5, 3, 48, True, "hard_silu", 1),
-    Row(5, 3, 48, True, "hard_silu", 1),
-    Row(5, 6, 48, True, "hard_silu", 2),
-    Row(5, 6, 48, True, "hard_silu", 1),
-    Row(5, 6, 48, True, "hard_silu", 1),
+    LayerRow(3, 1, 16, True, "relu", 2),
+    LayerRow(3, 72 / 16, 24, False, "relu", 2),
+    LayerRow(3, 88 / 24, 24, False, "relu", 1),
+    LayerRow(5, 4, 40, True, "hard_silu", 2),
+    LayerRow(5, 6, 40, True, "hard_silu", 1),
+    LayerRow(5, 6, 40, True, "hard_silu", 1),
+    LayerRow(5, 3, 48, True, "hard_silu", 1),
+    LayerRow(5, 3, 48, True, "hard_silu", 1),
+    LayerRow(5, 6, 48, True, "hard_silu", 2),
+    LayerRow(5, 6, 48, True, "hard_silu", 1),
+    LayerRow(5, 6, 48, True, "hard_silu", 1),
 ]
 
 
 class Version(NamedTuple):
     """The part of the network between the first convolution and the classifier."""
 
-    rows: list[Row]
+    rows: list[LayerRow]
     last_channels: int
+    levels: Mapping[int, str]
+    smaller: str | None = None
 
 
-VERSIONS = {"large": Version(LARGE, 480), "small": Version(SMALL, 288)}
+VERSIONS = {
+    "large": Version(
+        LARGE, 480, {4: "layer_14/expansion_output", 5: "layer_17"}, "mobilenet_v3_small"
+    ),
+    "small": Version(SMALL, 288, {4: "layer_10/expansion_output", 5: "layer_13"}),
+}
 
 
 def mobilenet_v3(
@@ -93,7 +100,7 @@ def mobilenet_v3(
             "MobileNet V3 has no explicit padding: in the OD API its feature maps grew with it.",
             fix="Remove use_explicit_padding.",
         )
-    rows, last_channels = VERSIONS[version]
+    rows, last_channels, *_ = VERSIONS[version]
     width = partial(_width, multiplier=depth_multiplier, minimum=min_depth)
     units: list[Unit] = []
     for row in rows:
@@ -104,14 +111,21 @@ def mobilenet_v3(
         first_channels=width(FIRST_CHANNELS),
         units=units,
         last_channels=width(last_channels),
-        settings=with_own_normalisation(settings or default_settings(), "hard_silu"),
+        settings=with_own_normalization(settings or default_settings(), "hard_silu"),
         padding="same",
         name=name,
     )
 
 
-for _version in VERSIONS:
-    BACKBONES.register(f"mobilenet_v3_{_version}")(partial(mobilenet_v3, version=_version))
+for _name, _version in VERSIONS.items():
+    backbone(
+        f"mobilenet_v3_{_name}",
+        levels=_version.levels,
+        has_own_settings=True,
+        slim=SlimNames(scope="MobilenetV3", last_endpoint=_version.levels[5]),
+        is_numbered=True,
+        smaller=_version.smaller,
+    )(partial(mobilenet_v3, version=_name))
 
 
 def default_settings() -> LayerSettings:
@@ -123,7 +137,7 @@ def _width(channels: int, *, multiplier: float, minimum: int) -> int:
     return rounded(channels * multiplier, minimum=minimum)
 
 
-def _unit(inputs: int, row: Row, outputs: int) -> Unit:
+def _unit(inputs: int, row: LayerRow, outputs: int) -> Unit:
     expanded = max(rounded(inputs * row.expansion), inputs)
     return Unit(
         channels=outputs,

@@ -11,13 +11,14 @@ import keras
 
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone, Endpoint
+from holdfast.models.backbones.backbone_spec import SlimNames, backbone
 from holdfast.models.backbones.channels import scaled
 from holdfast.models.backbones.generation import Generation
-from holdfast.models.backbones.registry import BACKBONES
-from holdfast.models.batch_norm import BatchNormSettings
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings
+from holdfast.models.backbones.normalization import MINUS_MEAN
 from holdfast.models.features import Feature
+from holdfast.models.layers.batch_norm import BatchNormSettings
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings
 
 # Depth of the network -> units in each of its four blocks.
 UNITS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
@@ -63,11 +64,27 @@ def resnet_v1(
         )
         for block, count in enumerate(UNITS[depth], start=1)
     ]
-    return Backbone([stem, pool, *units], known, endpoints, name=name)
+    return Backbone([stem, pool, *units], known, endpoints, keras_is_bgr=True, name=name)
 
 
+_smaller = None
 for _depth in UNITS:
-    BACKBONES.register(f"resnet{_depth}_v1")(partial(resnet_v1, depth=_depth))
+    backbone(
+        f"resnet{_depth}_v1",
+        levels={level: f"block{level - 1}" for level in (2, 3, 4, 5)},
+        normalization=MINUS_MEAN,
+        has_own_settings=True,
+        has_light_pyramid=False,
+        slim=SlimNames(
+            scope=f"resnet_v1_{_depth}",
+            coarse_scope="block",
+            first_coarse=5,
+            units=((r"^(block\d+)_(unit_\d+)/", r"\1/\2/bottleneck_v1/"),),
+        ),
+        is_numbered=True,
+        smaller=_smaller,
+    )(partial(resnet_v1, depth=_depth))
+    _smaller = f"resnet{_depth}_v1"
 
 
 def default_settings(generation: Generation = "tf2") -> LayerSettings:

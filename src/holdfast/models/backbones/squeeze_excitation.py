@@ -8,8 +8,8 @@ from typing import Any
 from keras import ops
 
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings
 
 
 class SqueezeExcitation(Block):

@@ -9,12 +9,12 @@ import keras
 from keras import ops
 
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings
-from holdfast.models.dropout import Dropout
 from holdfast.models.features import Feature
 from holdfast.models.heads.output import HeadOutput, join_levels
-from holdfast.models.separable import plain, refuse_pointless_depthwise
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings
+from holdfast.models.layers.dropout import Dropout
+from holdfast.models.layers.separable import plain, refuse_pointless_depthwise
 
 
 class ConvolutionalHead(Block):
@@ -22,7 +22,7 @@ class ConvolutionalHead(Block):
 
     num_layers_before_predictor 1x1 convolutions precede both; their depth is the feature's, kept
     between min_depth and max_depth, and at depth 0 there are none. use_depthwise puts a depthwise
-    convolution with its normalisation and activation before a 1x1 predictor (SSDLite).
+    convolution with its normalization and activation before a 1x1 predictor (SSDLite).
     dropout_rate is the share of features dropped, before the classes only.
     apply_sigmoid_to_scores: class_logits are scores already, in training too.
     """

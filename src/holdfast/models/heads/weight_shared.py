@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,13 @@ from keras import ops
 
 from holdfast.errors import HoldfastError
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.batch_norm import BatchNorm
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings
-from holdfast.models.dropout import Dropout
 from holdfast.models.features import Feature
 from holdfast.models.heads.output import HeadOutput, join_levels
-from holdfast.models.separable import full_or_separable
+from holdfast.models.layers.batch_norm import FusedBatchNorm
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings
+from holdfast.models.layers.dropout import Dropout
+from holdfast.models.layers.separable import full_or_separable
 
 
 class WeightSharedHead(Block):
@@ -56,7 +56,6 @@ class WeightSharedHead(Block):
         self.code_size = code_size
         self.num_class_slots = num_class_slots
         self.box_clip_range = box_clip_range
-
         convolution = partial(
             full_or_separable,
             kernel_size=kernel_size,
@@ -66,33 +65,19 @@ class WeightSharedHead(Block):
             has_activation=False,
         )
         shared = partial(
-            convolution,
-            filters=depth,
-            plain_pointwise=plain_pointwise,
-            use_bias=_needs_bias(settings),
-            name="shared",
+            convolution, depth, plain_pointwise=plain_pointwise, use_bias=_needs_bias(settings)
         )
-        predictor = partial(
-            convolution, plain_depthwise=plain_predictors, plain_pointwise=plain_predictors
-        )
-
-        def tower(name: str) -> Tower:
-            layers = [
-                SharedConvolution(shared(), len(features), settings=settings, name=f"layer_{index}")
-                for index in range(num_layers_before_predictor)
-            ]
-            return Tower(layers, name=name)
-
+        tower = partial(_tower, num_layers_before_predictor, shared, len(features), settings)
         self.projections = _projections(features, settings)
-        self.box_tower = tower("tower" if share_prediction_tower else "box_tower")
-        self.class_tower = None if share_prediction_tower else tower("class_tower")
+        self.box_tower = tower(name="tower" if share_prediction_tower else "box_tower")
+        self.class_tower = None if share_prediction_tower else tower(name="class_tower")
         anchors = anchors_per_location[0]
-        self.boxes = predictor(anchors * code_size, name="boxes")
+        plain = {"plain_depthwise": plain_predictors, "plain_pointwise": plain_predictors}
+        self.boxes = convolution(anchors * code_size, **plain, name="boxes")
         self.dropout = Dropout(dropout_rate, name="dropout") if dropout_rate else None
-        self.classes = predictor(
-            anchors * num_class_slots,
-            bias_initializer=keras.initializers.Constant(class_bias),
-            name="classes",
+        bias = keras.initializers.Constant(class_bias)
+        self.classes = convolution(
+            anchors * num_class_slots, bias_initializer=bias, **plain, name="classes"
         )
 
     def call(self, features: Sequence[Tensor], training: bool = False) -> HeadOutput:
@@ -131,7 +116,7 @@ class Tower(Block):
 
 
 class SharedConvolution(Block):
-    """One convolution for all levels; each level is normalised by itself, then activated."""
+    """One convolution for all levels; each level is normalized by itself, then activated."""
 
     def __init__(
         self,
@@ -146,7 +131,7 @@ class SharedConvolution(Block):
         self.batch_norms = []
         if settings.batch_norm is not None:
             self.batch_norms = [
-                BatchNorm(settings.batch_norm, name=f"batch_norm_{level}")
+                FusedBatchNorm(settings.batch_norm, name=f"batch_norm_{level}")
                 for level in range(num_levels)
             ]
         self.activation = keras.activations.get(settings.activation)
@@ -159,6 +144,23 @@ class SharedConvolution(Block):
                 for batch_norm, output in zip(self.batch_norms, outputs, strict=True)
             ]
         return [self.activation(output) for output in outputs]
+
+
+def _tower(
+    num_layers: int,
+    shared: Callable[..., keras.layers.Layer],
+    num_levels: int,
+    settings: LayerSettings,
+    *,
+    name: str,
+) -> Tower:
+    layers = [
+        SharedConvolution(
+            shared(name="shared"), num_levels, settings=settings, name=f"layer_{index}"
+        )
+        for index in range(num_layers)
+    ]
+    return Tower(layers, name=name)
 
 
 def _projections(features: Sequence[Feature], settings: LayerSettings) -> list[Convolution]:

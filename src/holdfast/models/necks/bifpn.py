@@ -9,11 +9,11 @@ import keras
 from keras import ops
 
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings
 from holdfast.models.features import Feature
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings
+from holdfast.models.layers.separable import Separable
 from holdfast.models.necks.resampling import upsample_to
-from holdfast.models.separable import Separable
 
 CombineMethod = Literal["sum", "weighted_sum", "attention", "fast_attention"]
 
@@ -39,7 +39,7 @@ class BiFpn(Block):
         **keywords: Any,
     ) -> None:
         super().__init__(**keywords)
-        levels = [feature.stride.bit_length() - 1 for feature in features]  # stride 2**level
+        levels = [feature.level for feature in features]
         top = levels[-1] + num_coarse_levels
         self.input_names = [_up(0, level) for level in levels]
         self.plans = list(_plans(levels[0], levels[-1], top, num_iterations))
@@ -47,7 +47,7 @@ class BiFpn(Block):
         level_of = dict(zip(self.input_names, levels, strict=True))
         level_of |= {plan.name: plan.level for plan in self.plans}
         self.nodes = [
-            Node(
+            FusionNode(
                 [_Source(name in self.input_names, level_of[name]) for name in plan.sources],
                 level=plan.level,
                 depth=depth,
@@ -71,7 +71,7 @@ class _Source(NamedTuple):
     level: int
 
 
-class Node(Block):
+class FusionNode(Block):
     """Bring maps to one level, combine them, then activate and convolve.
 
     A node of one source only brings it to the level. Of several, the first is at that level.

@@ -9,11 +9,11 @@ from typing import Any
 import keras
 
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings, Padding
 from holdfast.models.features import Feature
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings, Padding
+from holdfast.models.layers.separable import full_or_separable
 from holdfast.models.necks.resampling import upsample_to
-from holdfast.models.separable import full_or_separable
 
 
 class Fpn(Block):

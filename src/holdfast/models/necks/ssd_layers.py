@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.block import Block
-from holdfast.models.convolution import Convolution, LayerSettings, Padding
 from holdfast.models.features import Feature
-from holdfast.models.separable import plain
+from holdfast.models.layers.block import Block
+from holdfast.models.layers.convolution import Convolution, LayerSettings, Padding
+from holdfast.models.layers.separable import plain
 
 
 class SsdLayers(Block):
@@ -17,7 +17,7 @@ class SsdLayers(Block):
 
     depths are nominal: each, and half of each for the 1x1 convolution before it, is multiplied by
     depth_multiplier and is at least min_depth. use_depthwise replaces the 3x3 convolution by a
-    depthwise and a pointwise one, each with its normalisation and activation (SSDLite).
+    depthwise and a pointwise one, each with its normalization and activation (SSDLite).
     """
 
     def __init__(

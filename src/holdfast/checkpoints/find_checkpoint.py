@@ -1,0 +1,92 @@
+"""Finds a checkpoint of TensorFlow, here or behind a URL, by what a user or a config names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import tensorflow as tf
+
+from holdfast.config.checkpoint_folders import FileSystem, meant_checkpoints, prefixes_in
+from holdfast.config.paths import Base, expand, is_remote
+from holdfast.config.paths import find_checkpoint as look_up
+from holdfast.errors import HoldfastError, nearest
+
+
+def find_prefix(path: str) -> str:
+    """Turn what a user names into the prefix of a checkpoint that exists.
+
+    The latest of a folder is the one that its `checkpoint` file names, else the one with the
+    highest number. Raises HoldfastError when there is none, or when it is not clear which.
+    """
+    path = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", path.rstrip("/\\") or path)
+    found = meant_checkpoints(path, _FILES)
+    if len(found) > 1:
+        raise _unclear(path, found)
+    if not found:
+        raise _empty(path) if tf.io.gfile.isdir(path) else _not_found(path)
+    return found[0]
+
+
+def named_checkpoint(text: str, config_folder: Path) -> str:
+    """Give the path of the checkpoint that a config names, looked up as everything it names.
+
+    Raises HoldfastError when there is none, or when it is not clear which of a folder is meant.
+    """
+    path = expand(text)
+    if is_remote(path):
+        return path if path.endswith((".h5", ".hdf5")) else find_prefix(path)
+    found = look_up(text, config_folder)
+    if found.base is Base.NOWHERE:
+        raise HoldfastError(
+            f"There is no checkpoint {text}.", fix="Correct train_config.fine_tune_checkpoint."
+        )
+    prefixes = [str(file).removesuffix(".index") for file in found.files]
+    if len(prefixes) > 1:
+        raise _unclear(text, prefixes)
+    return prefixes[0]
+
+
+def _is_file(path: str) -> bool:
+    return bool(tf.io.gfile.exists(path)) and not tf.io.gfile.isdir(path)
+
+
+def _read(path: str) -> bytes:
+    with tf.io.gfile.GFile(path, "rb") as stream:
+        return bytes(stream.read())
+
+
+_FILES = FileSystem(
+    is_file=_is_file, is_folder=tf.io.gfile.isdir, names=tf.io.gfile.listdir, read=_read
+)
+
+
+def _unclear(folder: str, prefixes: list[str] | tuple[str, ...]) -> HoldfastError:
+    return HoldfastError(
+        f"The folder {folder} holds several checkpoints: {', '.join(prefixes)}.",
+        fix="Give the prefix of the one you mean instead of the folder.",
+    )
+
+
+def _empty(folder: str) -> HoldfastError:
+    return HoldfastError(
+        f"The folder {folder} holds no checkpoint: it has no .index file.",
+        fix="Give the folder that holds files such as ckpt-0.index or model.ckpt-1000.index.",
+    )
+
+
+def _not_found(path: str) -> HoldfastError:
+    name = _last_part(path)
+    folder = path[: -len(name) - 1] or "."
+    known = {_last_part(prefix): prefix for prefix in prefixes_in(folder, _FILES)}
+    similar = [known[key] for key in nearest(name, known, 3)] or list(known.values())[:3]
+    fix = "Give the path up to .index, e.g. folder/ckpt-0, or the folder itself."
+    if similar:
+        fix = f"Did you mean {' or '.join(similar)}?"
+    return HoldfastError(
+        f"There is no checkpoint {path}: neither {name}.index nor a folder {name} exists.", fix=fix
+    )
+
+
+def _last_part(path: str) -> str:
+    return re.split(r"[/\\]", path)[-1]

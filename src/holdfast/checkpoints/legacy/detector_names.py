@@ -1,0 +1,136 @@
+"""Where a checkpoint of the OD API keeps each variable of a single-stage detector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from holdfast.checkpoints.legacy import head_names, neck_names
+from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
+from holdfast.checkpoints.legacy.legacy_sorting import VALUE_SUFFIX, Generation
+from holdfast.checkpoints.legacy.sought_names import Names, Sought
+from holdfast.errors import HoldfastError
+from holdfast.models.backbones.backbone_spec import BACKBONES, SlimNames
+from holdfast.models.detectors.interface import Detector
+
+Kind = Literal["full", "detection", "fine_tune", "classification"]
+
+# Which parts of a detector a kind of loading fills, as in the OD API. `fine_tune` is the name that
+# `detection` had for CenterNet.
+PARTS: dict[Kind, tuple[str, ...]] = {
+    "full": ("backbone", "neck", "head"),
+    "detection": ("backbone", "neck"),
+    "fine_tune": ("backbone", "neck"),
+    "classification": ("backbone",),
+}
+
+
+def names_of(
+    detector: Detector, generation: Generation, kind: Kind, names: Iterable[str]
+) -> list[Sought]:
+    """List the variables that a kind of loading fills, with the names they may have.
+
+    names: those in the checkpoint; the objects above the detector in a TF2 checkpoint are found
+    from them.
+    """
+    if generation == "tf1":
+        named = _parts_tf1(detector, kind)
+    else:
+        named = _parts_tf2(detector, kind, _root(names))
+    return [sought for part in PARTS[kind] for sought in named[part]]
+
+
+def _parts_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
+    legacy, parts = detector.legacy, detector.parts()
+    network = BACKBONES[legacy.backbone].slim
+    if network is None:
+        raise HoldfastError(
+            f"The checkpoint is name-based (TF1), and {legacy.backbone} was never in TF1.",
+            fix="Give a checkpoint of the detector's own network.",
+        )
+    scope = f"{network.scope}/"
+    extractor = f"FeatureExtractor/{scope}"
+    # A classifier's checkpoint has no scope around the network's.
+    scopes = (scope, extractor) if kind == "classification" else (extractor, scope)
+    return {
+        "backbone": _under(backbone_tf1(parts["backbone"], network), *scopes),
+        "neck": _under(_NECKS_TF1.get(legacy.neck, _unnamed)(parts["neck"], network), extractor),
+        "head": _HEADS_TF1.get(legacy.head, _unnamed)(parts["head"]),
+    }
+
+
+def _parts_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
+    legacy, parts = detector.legacy, detector.parts()
+    extractor = f"{root}_feature_extractor/"
+    named = {
+        "backbone": (
+            _backbone_tf2(parts["backbone"], extractor, kind)
+            if BACKBONES[legacy.backbone].is_numbered
+            else _unnamed(parts["backbone"])
+        ),
+        "neck": _under(_NECKS_TF2.get(legacy.neck, _unnamed)(parts["neck"]), extractor),
+        "head": _under(
+            _HEADS_TF2.get(legacy.head, _unnamed)(parts["head"]), f"{root}_box_predictor/"
+        ),
+    }
+    return {part: _with_suffix(sought) for part, sought in named.items()}
+
+
+def _backbone_tf2(backbone: Any, extractor: str, kind: Kind) -> Names:
+    networks = [f"{extractor}classification_backbone/", "feature_extractor/"]
+    if kind == "classification":
+        networks.reverse()  # a classifier's checkpoint has the latter
+    # EfficientDet saves the part of its classifier that makes features under a name of its own.
+    idle = {
+        id(weight) for block in getattr(backbone, "idle_blocks", ()) for weight in block.weights
+    }
+    of_features = [f"{extractor}_efficientnet/"] if idle else []
+    for sought in backbone_tf2(backbone):
+        own = [] if id(sought.variable) in idle else of_features
+        yield sought.under(*own, *networks)
+
+
+_NECKS_TF1: dict[str, Callable[[Any, SlimNames], Names]] = {
+    "ssd_layers": lambda neck, network: neck_names.ssd_layers_tf1(neck, network.last_endpoint),
+    "fpn": lambda neck, network: neck_names.fpn_tf1(
+        neck, network.coarse_scope, network.first_coarse
+    ),
+}
+_NECKS_TF2 = {
+    "ssd_layers": neck_names.ssd_layers_tf2,
+    "fpn": neck_names.fpn_tf2,
+    "bifpn": neck_names.bifpn_tf2,
+}
+_HEADS_TF1 = {
+    "convolutional": head_names.convolutional_tf1,
+    "weight_shared": head_names.weight_shared_tf1,
+}
+_HEADS_TF2 = {
+    "convolutional": head_names.convolutional_tf2,
+    "weight_shared": head_names.weight_shared_tf2,
+}
+
+
+def _unnamed(part: Any, network: SlimNames | None = None) -> Names:
+    """Look for a part that the OD API never had: no checkpoint of it has these names."""
+    return (Sought(variable, (variable.path,)) for variable in part.weights)
+
+
+def _root(names: Iterable[str]) -> str:
+    """Find what precedes the detector in the keys: `model/`, unless someone saved it otherwise."""
+    for name in names:
+        for attribute in ("_feature_extractor/", "_box_predictor/"):
+            root, found, _ = name.partition(attribute)
+            if found and (not root or root.endswith("/")):
+                return root
+    return "model/"
+
+
+def _under(sought: Names, *scopes: str) -> Names:
+    return (each.under(*scopes) for each in sought)
+
+
+def _with_suffix(sought: Names) -> Names:
+    return (
+        Sought(each.variable, tuple(name + VALUE_SUFFIX for name in each.names)) for each in sought
+    )

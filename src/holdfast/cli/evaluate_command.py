@@ -1,0 +1,149 @@
+"""`holdfast evaluate`: how good a run, or a config with a checkpoint, is on its evaluation data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from holdfast.cli.options import ImportOption, JsonOption, SetOption, UseOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.evaluation.result import EvaluationResult
+    from holdfast.runs.run import Run
+
+
+def evaluate(
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN|CONFIG",
+            help="Folder of a run; or a pipeline.config, together with --checkpoint.",
+            show_default=False,
+        ),
+    ],
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PREFIX",
+            help="Prefix or folder of a checkpoint, Holdfast's or the OD API's. Default: the best "
+            "one of the run.",
+            show_default=False,
+        ),
+    ] = None,
+    latest: Annotated[
+        bool,
+        typer.Option("--latest", help="Evaluate the last checkpoint of the run, not the best one."),
+    ] = False,
+    assignments: SetOption = None,
+    imports: ImportOption = None,
+    use: UseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute COCO metrics, overall and for each class.
+
+    The metrics are those that eval_config names, COCO's by default. The moving averages of the
+    weights are evaluated if there are any, unless eval_config.use_moving_averages is false.
+
+    Example: `holdfast evaluate runs/one --set eval_config.batch_size=16`
+    """
+    from holdfast.cli.quiet import load_tensorflow
+    from holdfast.cli.set_option import parse_assignments
+    from holdfast.cli.terminal import console, error_console
+
+    terminal = error_console() if as_json else console()
+    overrides = parse_assignments(assignments or [])
+    load_tensorflow(imports)
+    chosen = _choose(target, checkpoint, latest, overrides, use)
+    result = _evaluated(terminal, chosen)
+    if as_json:
+        document = {"checkpoint": chosen.checkpoint} | result.document()
+        typer.echo(json.dumps(document, indent=1))  # ASCII: any pipe can carry it
+    else:
+        _print(terminal, result)
+
+
+class Chosen(NamedTuple):
+    """What to evaluate."""
+
+    config: TrainEvalPipelineConfig
+    folder: Path  # from where relative paths in the config lead
+    checkpoint: str
+    description: str
+
+
+def _choose(
+    target: Path,
+    checkpoint: str | None,
+    latest: bool,
+    overrides: dict[str, str],
+    use: list[str] | None,
+) -> Chosen:
+    from holdfast.config.load import load_config
+    from holdfast.config.paths import expand
+    from holdfast.errors import HoldfastError
+    from holdfast.runs.run import Run, is_run
+
+    if target.is_dir() or is_run(target):
+        run = Run.open(target)
+        path, what = _of_run(run, latest) if checkpoint is None else (expand(checkpoint), "")
+        own = run.part_choices if use is None else use
+        config = load_config(run.config_path, overrides, own)
+        return Chosen(config, run.config_folder, path, what)
+    config = load_config(target, overrides, use or ())
+    if checkpoint is None or latest:
+        raise HoldfastError(
+            f"{target} is a config: without a checkpoint there is nothing to evaluate.",
+            fix="Give --checkpoint PREFIX, or the folder of a run instead of the config.",
+        )
+    return Chosen(config, target.parent, expand(checkpoint), "")
+
+
+def _of_run(run: Run, latest: bool) -> tuple[str, str]:
+    """Choose a checkpoint of a run, and say why."""
+    from holdfast.checkpoints.own import saved_checkpoints
+    from holdfast.errors import HoldfastError
+
+    found = saved_checkpoints.checkpoints_in(run.checkpoints)
+    if not found:
+        raise HoldfastError(
+            f"The run {run.path} has no checkpoint yet.",
+            fix="Train until the first one is saved (--checkpoint-every says when).",
+        )
+    best = None if latest else saved_checkpoints.best_of(found)
+    chosen = best or found[-1]
+    which = "the best" if best else "the last" if latest else "the last; none was evaluated"
+    return str(chosen.path), f"step {chosen.step}, {which} of {run.path}"
+
+
+def _evaluated(terminal: Console, chosen: Chosen) -> EvaluationResult:
+    from rich.text import Text
+
+    from holdfast.cli.progress_bar import progress
+    from holdfast.cli.train.train_data import look_at
+    from holdfast.training.api import evaluate as evaluate_checkpoint
+    from holdfast.training.api import uses_averages
+
+    averages = ", moving averages" if uses_averages(chosen.config, chosen.checkpoint) else ""
+    why = f" ({chosen.description}{averages})" if chosen.description else averages
+    terminal.print(Text(f"evaluating {chosen.checkpoint}{why}"), soft_wrap=True)
+    if chosen.config.eval_input_reader:
+        look_at(terminal, chosen.config.eval_input_reader[0], chosen.folder, "eval_input_reader")
+    with progress("evaluate", "images") as report:
+        return evaluate_checkpoint(
+            chosen.config, chosen.checkpoint, folder=chosen.folder, progress=report
+        )
+
+
+def _print(terminal: Console, result: EvaluationResult) -> None:
+    from holdfast.evaluation.table import result_table
+    from holdfast.units import count_text, seconds_text
+
+    terminal.print(result_table(result))
+    time = f" in {seconds_text(result.seconds)}" if result.seconds is not None else ""
+    terminal.print(f"\n{count_text(result.images, 'image')}{time}")

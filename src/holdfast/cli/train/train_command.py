@@ -1,0 +1,255 @@
+"""`holdfast train`: train by a config in a run folder, or go on with it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.options import (
+    AccumulateOption,
+    ConfigArgument,
+    ImportOption,
+    JsonOption,
+    MeasureOption,
+    MemoryOption,
+    Precision,
+    PrecisionOption,
+    RematerializeOption,
+    SetOption,
+    UseOption,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from holdfast.cli.train.train_report import TrainReporter
+    from holdfast.training.loop import TrainingResult
+    from holdfast.training.training_settings import TrainingSettings
+
+
+def train(
+    config: ConfigArgument,
+    run: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="Folder of the run. An existing run is resumed.", show_default=False
+        ),
+    ],
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Steps in total. Default: train_config.num_steps."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed of first weights, order and chance.")
+    ] = 0,
+    evaluate_every: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Steps between evaluations. Default: a tenth, at least 100."
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Steps between checkpoints: the most to be lost."),
+    ] = 500,
+    keep: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Checkpoints to keep, besides the best one.")
+    ] = 5,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Stop early after N evaluations without a better one."
+        ),
+    ] = None,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Repeatable to the last bit, but slower.")
+    ] = False,
+    class_weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="Give rare classes more weight: auto (by effective number), inverse (by "
+            "frequency) or a file.",
+            show_default=False,
+        ),
+    ] = None,
+    precision: PrecisionOption = Precision.FLOAT32,
+    accumulate: AccumulateOption = 1,
+    rematerialize: RematerializeOption = False,
+    memory: MemoryOption = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Plan to follow: plan.json of a run, or what `holdfast plan --json` printed.",
+            show_default=False,
+        ),
+    ] = None,
+    measure: MeasureOption = False,
+    assignments: SetOption = None,
+    imports: ImportOption = None,
+    use: UseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a detector. After a stop or a crash, the same command resumes.
+
+    The run folder holds the config, checkpoints, events and TensorBoard files. Ctrl-C saves and
+    stops. A run whose config has changed since is refused. If a step does not fit into memory, it
+    is computed in another way, with the same batch (see `holdfast plan`).
+
+    Exit code: 0 the training is complete, 1 it was interrupted or failed, 2 the command, a file or
+    the config is wrong, 130 Ctrl-C came before the first step.
+
+    Example: `holdfast train pipeline.config --run runs/one --steps 2000 --patience 3`
+    """
+    from holdfast.cli.quiet import import_parts
+    from holdfast.cli.set_option import parse_assignments
+    from holdfast.cli.terminal import console, error_console
+    from holdfast.cli.train.supervision import supervised
+    from holdfast.memory.plan import load_plan
+    from holdfast.training.training_settings import TrainingSettings
+    from holdfast.units import parse_bytes
+
+    terminal = error_console() if as_json else console()
+    memory_bytes = None if memory is None else parse_bytes(memory)
+    supervised(terminal, run, memory_bytes)
+    job = Job(
+        config=config,
+        overrides=parse_assignments(assignments or []),
+        use=tuple(use or ()),
+        run=run,
+        settings=TrainingSettings(
+            steps=steps,
+            seed=seed,
+            precision=precision.value,
+            accumulation=accumulate,
+            rematerialize=("all",) if rematerialize else (),
+            class_weights=class_weights,
+            evaluate_every=evaluate_every,
+            checkpoint_every=checkpoint_every,
+            keep=keep,
+            patience=patience,
+            deterministic=deterministic,
+            memory_bytes=memory_bytes,
+            plan=None if plan is None else load_plan(plan),
+            measures=measure,
+        ),
+    )
+    import_parts(imports)
+    _print_check(terminal, job)
+    result = _trained(terminal, job)
+    _end(terminal, result, as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to train, by which settings, and where."""
+
+    config: Path
+    overrides: dict[str, str]
+    use: tuple[str, ...]
+    run: Path
+    settings: TrainingSettings
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths of the config lead from: of a run's own config, where it was."""
+        from holdfast.runs.run import CONFIG_NAME, Run, is_run
+
+        folder = self.config.parent
+        is_of_run = self.config.name == CONFIG_NAME and is_run(folder)
+        return Run.open(folder).config_folder if is_of_run else folder
+
+
+def _print_check(terminal: Console, job: Job) -> None:
+    """Print what the config says, and the doubts about it; errors are raised, all at once."""
+    from holdfast.cli.terminal import problem_list, summary_panel
+    from holdfast.config.check_config import check_config
+    from holdfast.errors import ConfigError
+
+    # Only here: in the run's config, num_steps stays what it was.
+    length = {"train_config.num_steps": job.settings.steps} if job.settings.steps else {}
+    report = check_config(job.config, job.overrides | length, job.folder, job.use)
+    if not report.ok:
+        command = shlex.join(["holdfast", "check", str(job.config)])
+        fix = (
+            f"`{command}` ends with the options that would make it ready." if report.config else ""
+        )
+        raise ConfigError(str(job.config), report.errors, fix=fix)
+    shown = [row for row in report.summary if row.label not in _ASIDE]
+    terminal.print(summary_panel(str(job.config), shown))
+    terminal.print(problem_list(report.warnings))
+
+
+def _trained(terminal: Console, job: Job) -> TrainingResult:
+    """Train; Ctrl-C before the first step, and a second one after it, end it at once."""
+    begun: list[TrainReporter] = []
+    try:
+        return _train(terminal, job, begun)
+    except KeyboardInterrupt:
+        if begun and begun[0].has_begun:
+            typer.echo(f"Stopped at once: what {job.run} saved last is kept.", err=True)
+            raise typer.Exit(1) from None
+        typer.echo("Stopped before the first step: nothing was trained.", err=True)
+        raise typer.Exit(_STOPPED_EARLY) from None
+
+
+def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingResult:
+    from holdfast.cli.quiet import load_strategy
+
+    strategy = load_strategy()
+    from holdfast.cli.terminal import print_error
+    from holdfast.cli.train.train_data import print_data
+    from holdfast.cli.train.train_report import TrainReporter
+    from holdfast.config.load import load_config
+    from holdfast.training.loop import train as train_in_run
+    from holdfast.training.surviving.failure import TrainingFailedError
+    from holdfast.training.surviving.out_of_memory import is_out_of_memory, reason_text
+    from holdfast.training.surviving.supervised import has_supervisor
+    from holdfast.training.surviving.supervisor import FAILED, OUT_OF_MEMORY
+
+    config = load_config(job.config, job.overrides, job.use)
+    images = print_data(terminal, config, job.folder)
+    reporter = TrainReporter(terminal, job.run, job.settings, evaluation_images=images)
+    begun.append(reporter)
+    try:
+        with reporter:
+            return train_in_run(
+                config,
+                job.run,
+                settings=job.settings,
+                folder=job.folder,
+                reporter=reporter,
+                strategy=strategy,
+            )
+    except TrainingFailedError as error:
+        print_error(error)
+        raise typer.Exit(1) from error
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        typer.echo(f"Out of memory: {reason_text(error)}", err=True)
+        raise typer.Exit(OUT_OF_MEMORY if has_supervisor() else FAILED) from error
+
+
+_STOPPED_EARLY = 130  # as shells have it for Ctrl-C
+
+
+def _end(terminal: Console, result: TrainingResult, as_json: bool) -> None:
+    from holdfast.cli.train.train_end import print_end, result_json
+    from holdfast.training.loop import INTERRUPTED
+
+    print_end(terminal, result, ["holdfast", *(each for each in sys.argv[1:] if each != "--json")])
+    if as_json:
+        typer.echo(json.dumps(result_json(result), indent=1))  # ASCII: any pipe can carry it
+    raise typer.Exit(1 if result.ended == INTERRUPTED else 0)
+
+
+# Of the summary of a config, what is in the names of its parts already or is told below.
+_ASIDE = {"extractor", "neck", "head", "feature maps", "steps", "label map", "starts from"}

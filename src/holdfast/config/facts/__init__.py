@@ -1,0 +1,1 @@
+"""What follows from a config by plain arithmetic: networks, sizes, maps, anchors."""

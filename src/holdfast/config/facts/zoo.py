@@ -1,0 +1,80 @@
+"""Where the OD API's model zoo has the weights that a config means."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from holdfast.config.facts.input_sizes import input_shape
+from holdfast.config.facts.networks import detector_of, extractor_of
+from holdfast.config.recipes.fill import recipe_model
+from holdfast.config.recipes.recipe import RECIPES
+from holdfast.config.schema.message import Message
+from holdfast.config.schema.model import DetectionModel
+from holdfast.config.schema.ssd import Ssd
+
+_ZOO = "http://download.tensorflow.org/models/object_detection"
+_FAMILIES = r"(?:ssd|ssdlite|efficientdet|faster_rcnn|mask_rcnn|rfcn)_"
+_TF2_FOLDER = re.compile(rf"\b{_FAMILIES}\w+_coco17_tpu-\d+")
+_TF1_FOLDER = re.compile(rf"\b{_FAMILIES}[\w.]+_20\d\d_\d\d_\d\d")
+
+
+class ZooArchive(NamedTuple):
+    """An archive of published weights."""
+
+    address: str
+    folder: str  # that it unpacks to
+
+
+def zoo_archive(written: str, model: DetectionModel | None) -> ZooArchive | None:
+    """Find the archive that a checkpoint's path names, else that of the network; None if unknown.
+
+    >>> zoo_archive("C:/me/ssd_mobilenet_v1_coco_2018_01_28/model.ckpt", None).address
+    'http://download.tensorflow.org/models/object_detection/ssd_mobilenet_v1_coco_2018_01_28.tar.gz'
+    """
+    if found := _TF2_FOLDER.search(written):
+        return ZooArchive(f"{_ZOO}/tf2/20200711/{found[0]}.tar.gz", found[0])
+    if found := _TF1_FOLDER.search(written):
+        return ZooArchive(f"{_ZOO}/{found[0]}.tar.gz", found[0])
+    return _archive_of_network(model) if model is not None else None
+
+
+def _archive_of_network(model: DetectionModel) -> ZooArchive | None:
+    """Find the recipe of the same backbone and neck, with the head and input that are nearest."""
+    here, wanted = input_shape(model), _network(model)
+    if here is None or wanted is None:
+        return None
+    ranked = []
+    for recipe in RECIPES.values():
+        network = _network(recipe_model(recipe, num_classes=1))
+        if network is not None and network.features == wanted.features:
+            differs = network.generation != wanted.generation, network.head != wanted.head
+            ranked.append((*differs, abs(recipe.input_size - here.height), recipe))
+    if not ranked:
+        return None
+    *_, nearest = min(ranked, key=lambda each: each[:3])
+    return ZooArchive(nearest.archive, nearest.zoo_checkpoint.partition("/")[0])
+
+
+class _Network(NamedTuple):
+    features: tuple[str, str | None, bool]  # backbone, neck, whether it is depthwise
+    head: bool  # whether it is depthwise: SSDLite's only mark
+    generation: str
+
+
+def _network(model: DetectionModel) -> _Network | None:
+    detector = detector_of(model)
+    known = extractor_of(detector)
+    if detector is None or known is None:
+        return None
+    predictor = detector.box_predictor if isinstance(detector, Ssd) else None
+    head = predictor.chosen("box_predictor_oneof") if predictor is not None else None
+    return _Network(
+        (known.backbone, known.neck, _is_depthwise(detector.feature_extractor)),
+        _is_depthwise(head),
+        known.generation,
+    )
+
+
+def _is_depthwise(part: Message | None) -> bool:
+    return bool(getattr(part, "use_depthwise", False))

@@ -1,0 +1,1 @@
+"""What would make a config ready: options, found and tried."""

@@ -1,0 +1,1 @@
+"""The text format of configs: read into values, and written again."""

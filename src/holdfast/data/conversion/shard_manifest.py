@@ -1,0 +1,161 @@
+"""What has been converted so far: one JSON file beside the shards, so that work can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from holdfast.data.conversion.shard_plan import Shard
+from holdfast.data.records import data_files
+from holdfast.data.sources.source import Source
+from holdfast.errors import HoldfastError
+
+MANIFEST_NAME = "convert.json"
+# What a conversion writes beside the manifest. A name of another form is not ours to delete,
+# whatever the manifest says.
+_SHARD_NAME = re.compile(r"(train|val|test)\.(record|part)-\d{5,}-of-\d{5,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a conversion is made from."""
+
+    location: str
+    format: str
+    selection: str = ""  # the classes that were asked for
+    to: str = "tfrecord"
+
+    def __str__(self) -> str:
+        chosen = f", {self.selection}" if self.selection else ""
+        return f"{self.location} ({self.format}{chosen}) to {self.to}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incident:
+    """Something about one image that a user should know."""
+
+    reason: str
+    source_id: str
+    place: str
+    detail: str = ""
+    boxes: int = 0  # how many were left out
+    whole_image: bool = False  # the image was left out
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardRecord:
+    """A finished shard."""
+
+    key: str  # of what it was made from
+    size_bytes: int
+    images: int
+    objects: dict[str, int]  # class name -> objects
+    left_out: tuple[Incident, ...] = ()
+    remarks: tuple[Incident, ...] = ()  # written, but not as the files say
+
+
+class ShardManifest:
+    """The shards of a folder: finished ones with their record, planned ones with None."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = data_files.join(folder, MANIFEST_NAME)
+        self.folder = folder
+        self.exists = data_files.exists(self.path)
+        loaded = _load(self.path) if self.exists else _Loaded(None, "", {})
+        self.origin, self.plan, self.shards = loaded
+
+    def refuse_other(self, origin: Origin) -> None:
+        """Raise an error if the folder holds a conversion of anything but `origin`."""
+        if self.exists and self.origin is None:
+            what = f"{self.path} does not say which data the conversion beside it was made from."
+        elif self.exists and self.origin != origin:
+            what = f"{self.folder} holds the conversion of {self.origin}, not of {origin}."
+        else:
+            return
+        raise HoldfastError(what, fix="Choose another folder, or delete this one first.")
+
+    def finished(self, name: str, key: str) -> ShardRecord | None:
+        """Give the record of a shard that is there, whole and made from the same; or None."""
+        record = self.shards.get(name)
+        stamp = data_files.stamp(data_files.join(self.folder, name))
+        unchanged = record and record.key == key and stamp and stamp.size_bytes == record.size_bytes
+        return record if unchanged else None
+
+    def begin(self, names: Iterable[str], origin: Origin, plan: str = "") -> None:
+        """Note which shards there will be; files of an earlier plan that it lacks are deleted.
+
+        plan: a digest of all that the shards are made from, where they cannot be replaced singly.
+        """
+        self.origin, self.plan = origin, plan
+        planned = list(names)
+        for name in self.shards.keys() - set(planned):
+            data_files.remove(data_files.join(self.folder, name))
+        for name in planned:
+            data_files.remove_temporaries(data_files.join(self.folder, name))
+        self.shards = {name: self.shards.get(name) for name in planned}
+        self.save()
+
+    def finish(self, name: str, record: ShardRecord) -> None:
+        """Note that a shard is done."""
+        self.shards[name] = record
+        self.save()
+
+    def save(self) -> None:
+        """Write the file, whole."""
+        shards = {name: record and asdict(record) for name, record in self.shards.items()}
+        source = asdict(self.origin) if self.origin else None
+        values = {"holdfast": version("holdfast"), "source": source, "shards": shards}
+        values |= {"plan": self.plan} if self.plan else {}
+        data_files.write_bytes(self.path, json.dumps(values, indent=1).encode() + b"\n")
+
+
+def origin_of(source: Source, to: str = "tfrecord") -> Origin:
+    """Say what a source is, the same for every way to write its path."""
+    is_place = "://" not in source.location and data_files.exists(source.location)
+    location = os.path.realpath(source.location) if is_place else source.location
+    return Origin(location=location, format=source.format, selection=source.selection, to=to)
+
+
+def shard_key(shard: Shard, source: Source) -> str:
+    """Digest everything that a shard is made from: settings, annotations, state of image files."""
+    parts = [version("holdfast"), shard.name, repr(source.label_map), repr(source.masks)]
+    for entry in shard.entries:
+        stamp = data_files.stamp(entry.image_path) if entry.image_path else None
+        parts += [entry.source_id, entry.filename, entry.fingerprint, repr(stamp)]
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+class _Loaded(NamedTuple):
+    """What a manifest says."""
+
+    origin: Origin | None
+    plan: str
+    shards: dict[str, ShardRecord | None]
+
+
+def _load(path: str) -> _Loaded:
+    try:
+        document = json.loads(data_files.read_bytes(path))
+        source = document.get("source")
+        shards = {
+            name: _record(values) if values else None
+            for name, values in document["shards"].items()
+            if _SHARD_NAME.fullmatch(name)
+        }
+        origin = Origin(**source) if source else None
+        return _Loaded(origin, str(document.get("plan", "")), shards)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        fix = "Delete it and the shards beside it, or choose another folder."
+        raise HoldfastError(f"{path} is not a record of a conversion.", fix=fix) from None
+
+
+def _record(values: dict[str, Any]) -> ShardRecord:
+    for name in ("left_out", "remarks"):
+        values[name] = tuple(Incident(**incident) for incident in values[name])
+    return ShardRecord(**values)

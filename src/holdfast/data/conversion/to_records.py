@@ -1,0 +1,127 @@
+"""Turn any source into TFRecord shards and a label map, image by image."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from holdfast.config.label_map import save_label_map
+from holdfast.config.schema.label_map_items import StringIntLabelMap
+from holdfast.data.conversion.books import Encoded, refusal, refuse_first
+from holdfast.data.conversion.conversion_result import Conversion, group_incidents, summarize_splits
+from holdfast.data.conversion.judge import Judge, judge_validity
+from holdfast.data.conversion.shard_manifest import ShardManifest, ShardRecord, origin_of
+from holdfast.data.conversion.shard_plan import ShardPlan, plan_shards
+from holdfast.data.conversion.shard_work import Work
+from holdfast.data.conversion.two_passes import TwoPasses
+from holdfast.data.records import data_files
+from holdfast.data.sample import Sample
+from holdfast.data.sources.source import Entry, Source
+from holdfast.data.writers.shards import write_shard
+from holdfast.data.writers.tf_example import encode_example
+from holdfast.errors import HoldfastError
+from holdfast.progress import Progress, silent
+
+LABEL_MAP_NAME = "label_map.pbtxt"
+
+
+def convert(
+    source: Source,
+    out: str,
+    *,
+    val: float = 0.2,
+    seed: int = 0,
+    num_shards: int | None = None,
+    keep_splits: bool = True,
+    strict: bool = False,
+    judge: Judge | None = None,
+    progress: Progress = silent,
+) -> Conversion:
+    """Write a source as OD API TFRecords `train.record-00000-of-00004`, … and label_map.pbtxt.
+
+    One image is in memory at a time. Called again with the same settings it goes on where it was
+    stopped: finished shards of unchanged files are kept. What cannot be read or does not pass the
+    judge (None: the checks that training makes) is left out and listed in the result; strict makes
+    the first such thing an error.
+    """
+    out = data_files.expand(out).rstrip("/")
+    passes = TwoPasses(progress)
+    plan = plan_shards(
+        source,
+        val=val,
+        seed=seed,
+        num_shards=num_shards,
+        keep_splits=keep_splits,
+        progress=passes.comparing,
+    )
+    if strict:
+        refuse_first([refusal(one) for one in plan.refused])
+    manifest = _prepare(out, source, [shard.name for shard in plan.shards])
+
+    def encode(entry: Entry, sample: Sample) -> Encoded[bytes]:
+        return Encoded(encode_example(sample, source.label_map, filename=entry.filename))
+
+    judge = judge or judge_validity(source.label_map)
+    work = Work(
+        source, manifest, judge, encode, write_shard, strict=strict, progress=passes.writing
+    )
+    records = work.do_all(plan.shards)
+    return _conversion(out, source, plan, records, shards_kept=work.kept)
+
+
+def label_map_bytes(label_map: StringIntLabelMap) -> bytes:
+    """Give the content of a label map's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        local = Path(folder) / LABEL_MAP_NAME
+        save_label_map(label_map, local)
+        return local.read_bytes()
+
+
+def _conversion(
+    out: str, source: Source, plan: ShardPlan, records: Sequence[ShardRecord], *, shards_kept: int
+) -> Conversion:
+    refused = [refusal(one) for one in plan.refused]
+    unwritten = [one for record in records for one in record.left_out]
+    return Conversion(
+        out=out,
+        format=source.format,
+        label_map_path=data_files.join(out, LABEL_MAP_NAME),
+        label_map=source.label_map,
+        splits=summarize_splits(
+            plan.shards,
+            records,
+            lambda split, shards: data_files.join(out, f"{split}.record-?????-of-{shards:05d}"),
+        ),
+        images_left_out=len(refused) + len({one.place for one in unwritten if one.whole_image}),
+        left_out=group_incidents([*refused, *unwritten]),
+        remarks=group_incidents(one for record in records for one in record.remarks),
+        notes=(*source.notes, *plan.notes),
+        shards_kept=shards_kept,
+    )
+
+
+def _prepare(out: str, source: Source, names: Sequence[str]) -> ShardManifest:
+    """Make the folder ready; files that are there and not ours are never overwritten."""
+    manifest = ShardManifest(out)
+    manifest.refuse_other(origin_of(source))
+    content = label_map_bytes(source.label_map)
+    _refuse_foreign(manifest, content, names)
+    data_files.write_bytes(data_files.join(out, LABEL_MAP_NAME), content)
+    manifest.begin(names, origin_of(source))
+    return manifest
+
+
+def _refuse_foreign(manifest: ShardManifest, label_map: bytes, names: Iterable[str]) -> None:
+    paths = [
+        data_files.join(manifest.folder, name) for name in names if name not in manifest.shards
+    ]
+    foreign = [path for path in paths if data_files.exists(path)]
+    path = data_files.join(manifest.folder, LABEL_MAP_NAME)
+    if not manifest.shards and data_files.exists(path) and data_files.read_bytes(path) != label_map:
+        foreign.append(path)
+    if foreign:
+        raise HoldfastError(
+            f"{foreign[0]} is there already, and not from a conversion into this folder.",
+            fix="Choose another folder, or move the file away.",
+        )

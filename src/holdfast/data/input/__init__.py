@@ -1,0 +1,1 @@
+"""From records to the batches that training and evaluation take."""

@@ -1,0 +1,54 @@
+"""What the inputs of training and of evaluation do alike on the way from records to batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from holdfast.data.sample import Sample, Tensor
+from holdfast.data.sources.tfrecord import Parsed
+from holdfast.data.survey.box_validity import Reason
+
+# Translating the functions of a data set, as TensorFlow does unasked, takes seconds at every start;
+# ours are written in TensorFlow's own terms.
+as_written = tf.autograph.experimental.do_not_convert
+
+
+def usable_sample(parsed: Parsed) -> Sample:
+    """Give the sample of a record; what cannot be used should have been left out."""
+    usable = tf.debugging.assert_equal(
+        parsed.reason,
+        int(Reason.KEPT),
+        "a record cannot be used; leave out what `holdfast inspect` names",
+    )
+    with tf.control_dependencies([usable]):
+        return parsed.sample._replace(image=tf.identity(parsed.sample.image))
+
+
+def object_padding(count: Tensor, max_boxes: int) -> Callable[[Tensor], Tensor]:
+    """Make the function that pads lists of objects to a fixed length.
+
+    Too many objects are an error, never a cut.
+    """
+    check = tf.debugging.assert_less_equal(
+        count, max_boxes, f"an image has more boxes than the bound of {max_boxes}"
+    )
+    with tf.control_dependencies([check]):
+        missing = tf.identity(max_boxes - count)
+
+    def pad(values: Tensor) -> Tensor:
+        rest = [[0, 0]] * (values.shape.rank - 1)
+        padded = tf.pad(values, [[0, missing], *rest])
+        return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
+
+    return pad
+
+
+def planned_options() -> tf.data.Options:
+    """Give the options of a data set whose order and buffers are planned."""
+    options = tf.data.Options()
+    options.deterministic = True
+    # Autotuning would grow buffers beyond the plan.
+    options.autotune.enabled = False
+    return options

@@ -1,0 +1,178 @@
+"""Statistics kept beside the data, or in the user's cache where the data cannot be written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from holdfast.config.label_map import class_name
+from holdfast.data.records import data_files
+from holdfast.data.sources.source import Source
+from holdfast.data.sources.tfrecord import RecordLayout
+from holdfast.data.survey.observe import Observation, observe_records, observe_source
+from holdfast.data.survey.statistics import (
+    BoxesPerImage,
+    BoxSizes,
+    CrowdedImage,
+    ImageSizes,
+    LeftOut,
+    Quantiles,
+    Remark,
+    Statistics,
+    gather,
+)
+from holdfast.errors import HoldfastError
+
+FORMAT = 3  # to be raised whenever the same files would give other statistics
+
+OnEach = Callable[[Observation], None]
+
+
+def record_statistics(
+    record_files: Sequence[str],
+    layout: RecordLayout,
+    names: Mapping[int, str] | None = None,
+    *,
+    on_each: OnEach = lambda observation: None,
+    use_cache: bool = True,
+) -> Statistics:
+    """Give the statistics of TFRecord files; read them only if no earlier reading is valid.
+
+    `names` is the label map, id -> name. `on_each` sees every observation while reading.
+    """
+    observations = observe_records(record_files, layout, names)
+    if not use_cache:
+        return gather(observations, on_each=on_each)
+    setting = [list(record_files), _layout_key(layout), sorted((names or {}).items())]
+    folder = posixpath.dirname(record_files[0]) if record_files else ""
+    return _cached(folder, setting, record_files, observations, on_each)
+
+
+def source_statistics(
+    source: Source,
+    *,
+    on_each: OnEach = lambda observation: None,
+    use_cache: bool = True,
+) -> Statistics:
+    """Give the statistics of a data set of any other format, as record_statistics does."""
+    observations = observe_source(source)
+    if not use_cache or not data_files.exists(source.location):
+        return gather(observations, on_each=on_each)
+    entries = [(each.source_id, each.place, each.fingerprint) for each in source.entries]
+    names = [(item.id, class_name(item)) for item in source.label_map.item]
+    setting = [source.format, source.location, names, entries]
+    images = [each.image_path for each in source.entries if each.image_path]
+    is_folder = data_files.is_folder(source.location)
+    folder = source.location if is_folder else posixpath.dirname(source.location)
+    return _cached(folder, setting, images, observations, on_each)
+
+
+def _cached(
+    folder: str,
+    setting: Any,
+    read_files: Sequence[str],
+    observations: Iterable[Observation],
+    on_each: OnEach,
+) -> Statistics:
+    name = f".holdfast-statistics-{_digest([FORMAT, setting])[:16]}.json"
+    stamps = _digest([data_files.stamp(file) for file in read_files])
+    places = [data_files.join(_user_folder(), f"{_digest(folder)[:16]}{name}")]
+    if not _is_protected(folder):
+        places.insert(0, data_files.join(folder, name))
+    for place in places:
+        found = _load(place, stamps)
+        if found is not None:
+            return found
+    statistics = gather(observations, on_each=on_each)
+    # Files that were written to while they were read have no valid statistics.
+    if stamps == _digest([data_files.stamp(file) for file in read_files]):
+        _store(places, stamps, statistics)
+    return statistics
+
+
+def _load(place: str, stamps: str) -> Statistics | None:
+    """Read what was stored; None if it is not there, of older files, or not readable."""
+    try:
+        if not data_files.exists(place):
+            return None
+        document = json.loads(data_files.read_bytes(place))
+        return _decoded(document["statistics"]) if document["stamps"] == stamps else None
+    except (HoldfastError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _store(places: Iterable[str], stamps: str, statistics: Statistics) -> None:
+    document = {"stamps": stamps, "statistics": _encoded(statistics)}
+    content = json.dumps(document, separators=(",", ":")).encode()
+    for place in places:
+        try:
+            data_files.write_bytes(place, content)
+            return
+        except (
+            HoldfastError
+        ):  # a place that cannot be written; without any, the next run reads again
+            continue
+
+
+def _is_protected(folder: str) -> bool:
+    """Tell whether a local folder is marked as read-only: that binds us even as root."""
+    try:
+        return "://" not in folder and not os.stat(folder or ".").st_mode & 0o222
+    except OSError:
+        return True
+
+
+def _user_folder() -> str:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return data_files.join(base, "holdfast")
+
+
+def _layout_key(layout: RecordLayout) -> dict[str, Any]:
+    masks = layout.masks.value if layout.masks else None
+    class_ids = sorted(layout.class_ids.items()) if layout.class_ids is not None else None
+    lists = sorted(layout.lists)
+    return asdict(layout) | {"masks": masks, "class_ids": class_ids, "lists": lists}
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
+def _encoded(statistics: Statistics) -> dict[str, Any]:
+    """Give JSON values; sorted sizes as differences, which are short."""
+    sizes = np.diff(np.array([0, *statistics.stored_bytes], np.int64)).tolist()
+    return asdict(statistics) | {"stored_bytes": sizes}
+
+
+def _decoded(values: dict[str, Any]) -> Statistics:
+    crowds, images, boxes = (values[key] for key in ("boxes_per_image", "image_sizes", "box_sizes"))
+    if crowds is not None:
+        crowds["worst"] = tuple(CrowdedImage(**each) for each in crowds["worst"])
+    changed = {
+        "left_out": tuple(LeftOut(**_with_tuples(each)) for each in values["left_out"]),
+        "remarks": tuple(Remark(**_with_tuples(each)) for each in values["remarks"]),
+        "image_sizes": None if images is None else ImageSizes(**_with_quantiles(images)),
+        "box_sizes": None if boxes is None else BoxSizes(**_with_quantiles(boxes)),
+        "boxes_per_image": None if crowds is None else BoxesPerImage(**crowds),
+        "stored_bytes": np.cumsum(np.array(values["stored_bytes"], np.int64)).tolist(),
+        "records_left_out": [tuple(each) for each in values["records_left_out"]],
+        "records_merged": [tuple(map(tuple, each)) for each in values["records_merged"]],
+    }
+    return Statistics(**_with_tuples(values | changed))
+
+
+def _with_tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(each) if isinstance(each, list) else each for key, each in values.items()}
+
+
+def _with_quantiles(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: Quantiles(**each) if isinstance(each, dict) else each for key, each in values.items()
+    }

@@ -1,0 +1,1 @@
+"""Metrics of detections, by the OD API's names."""

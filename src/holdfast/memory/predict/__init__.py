@@ -1,0 +1,1 @@
+"""The peak memory of a traced step, predicted."""

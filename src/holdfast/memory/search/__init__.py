@@ -1,0 +1,1 @@
+"""Settings that fit into memory."""

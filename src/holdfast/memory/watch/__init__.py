@@ -1,0 +1,1 @@
+"""Memory that grows while a training runs, and what makes it grow."""

@@ -1,0 +1,124 @@
+"""The anchors of a config, laid over its data for `holdfast inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.config.facts.feature_maps import feature_maps
+from holdfast.config.facts.input_sizes import InputShape
+from holdfast.config.facts.networks import network_of
+from holdfast.config.facts.resolution import ChangedResolution, changed_resolution
+from holdfast.config.schema.matcher import Matcher
+from holdfast.config.schema.model import DetectionModel
+from holdfast.config.schema.ssd import Ssd, SsdFeatureExtractor
+from holdfast.data.input.build_input import build_resizer
+from holdfast.data.survey.anchor_coverage import (
+    AnchorCoverage,
+    AnchorLayout,
+    Frame,
+    frame_of,
+    measure,
+)
+from holdfast.data.survey.inspection import Records
+from holdfast.data.survey.observe import Observation, observe_records, repeated_images_merged
+from holdfast.data.survey.statistics import Statistics
+from holdfast.models.detectors.build_detector import build_anchor_generator
+from holdfast.progress import Progress, silent
+
+
+class Covered(NamedTuple):
+    """What anchors cover at the config's resolution, and at the published one where it differs."""
+
+    here: AnchorCoverage
+    change: ChangedResolution | None = None
+    published: AnchorCoverage | None = None
+
+
+def anchor_coverage(
+    model: DetectionModel,
+    records: Records,
+    statistics: Statistics,
+    progress: Progress = silent,
+) -> Covered | None:
+    """Read the boxes once more, without pixels; None where there is no single-stage detector."""
+    layout = anchor_layout(model)
+    if layout is None:
+        return None
+    observations = usable_records(records, statistics, progress)
+    change = changed_resolution(model)
+    if change is None:
+        (here,) = measure(observations, [layout])
+        return Covered(here)
+    here, published = measure(observations, [layout, _at(layout, change.published)])
+    return Covered(here, change, published)
+
+
+_USUAL_THRESHOLD = 0.5
+
+
+def anchor_layout(model: DetectionModel) -> AnchorLayout | None:
+    """Say where a model lays its anchors; None where there is no single-stage detector."""
+    network = network_of(model)
+    if network is None or not isinstance(network.detector, Ssd):
+        return None
+    detector = network.detector
+    if detector.image_resizer is None or detector.anchor_generator is None:
+        return None
+    generator = build_anchor_generator(detector.anchor_generator)
+    multiple = (detector.feature_extractor or SsdFeatureExtractor()).pad_to_multiple
+
+    def anchors(height: int, width: int) -> list[NDArray[np.float32]]:
+        padded = InputShape(_pad(height, multiple), _pad(width, multiple), fixed=True)
+        shapes = [(each.height, each.width) for each in feature_maps(model, padded)]
+        laid_out = generator.anchors(shapes, height, width)
+        return [each.reshape(*shape, -1, 4) for each, shape in zip(laid_out, shapes, strict=True)]
+
+    return AnchorLayout(
+        frame=frame_of(build_resizer(detector.image_resizer)),
+        anchors=anchors,
+        iou_threshold=_threshold(detector.matcher or Matcher()),
+    )
+
+
+def _at(layout: AnchorLayout, shape: InputShape) -> AnchorLayout:
+    """Scale the input to another size; the image takes the same part of it."""
+
+    def frame(height: int, width: int) -> Frame:
+        here = layout.frame(height, width)
+        return Frame(
+            round(here.height * shape.height / here.input_height),
+            round(here.width * shape.width / here.input_width),
+            shape.height,
+            shape.width,
+        )
+
+    return replace(layout, frame=frame)
+
+
+def _threshold(matcher: Matcher) -> float:
+    chosen = matcher.argmax_matcher
+    has_own = chosen is not None and not chosen.ignore_thresholds
+    return chosen.matched_threshold if chosen and has_own else _USUAL_THRESHOLD
+
+
+def usable_records(
+    records: Records, statistics: Statistics, progress: Progress = silent
+) -> Iterator[Observation]:
+    """Observe, without pixels, what the statistics kept."""
+    left_out = set(statistics.records_left_out)
+    done, total = 0, sum(statistics.stored_bytes)
+    every = observe_records(records.files, records.layout, records.names, decodes=False)
+    for seen in repeated_images_merged(every):
+        if seen.record not in left_out:
+            yield seen
+            done += seen.stored_bytes
+            progress(min(done, total), total)
+
+
+def _pad(size: int, multiple: int) -> int:
+    return -(-size // max(multiple, 1)) * max(multiple, 1)

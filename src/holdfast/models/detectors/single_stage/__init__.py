@@ -1,0 +1,1 @@
+"""Single-stage detectors: SSD, SSDLite, RetinaNet, EfficientDet."""

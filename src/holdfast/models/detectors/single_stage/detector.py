@@ -1,0 +1,253 @@
+"""Single-stage detectors: SSD, SSDLite, RetinaNet, EfficientDet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from holdfast.data.sample import GroundTruth
+from holdfast.geometry.anchors import AnchorLayer, Side
+from holdfast.geometry.boxes import true_image_windows
+from holdfast.geometry.chance import image_seeds, seeds_at
+from holdfast.geometry.sampling import Sampler
+from holdfast.geometry.targets import AnchorAssigner, ConfidenceTargets, Targets
+from holdfast.geometry.tensor import Tensor
+from holdfast.models.backbones.backbone import Backbone
+from holdfast.models.detectors.single_stage.loss_terms import SingleStageLoss
+from holdfast.models.inference.detections import Detections, Suppression
+from holdfast.models.inference.preprocessing import Preprocessing
+from holdfast.models.inference.scores import ScoreConversion
+from holdfast.models.part_names import LegacyNames
+
+# B images, A anchors, C class columns, G ground-truth boxes (padded with weight 0)
+
+
+class Predictions(NamedTuple):
+    """What the network says about every anchor."""
+
+    box_encodings: Tensor  # float32 (B, A, D)
+    class_predictions_with_background: Tensor  # float32 (B, A, C) logits
+    anchors: Tensor  # float32 (A, 4) normalized to the input, not clipped
+    feature_maps: tuple[Tensor, ...]  # (B, h, w, channels), finest first
+    preprocessed_inputs: Tensor  # float32 (B, H, W, 3)
+
+
+AnchorTargets = Targets | ConfidenceTargets
+SeededSampler = Callable[[Tensor], Sampler]  # from the seeds (B, 2) of a batch's images
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleStageSettings:
+    """How anchors, targets, losses and detections of a single-stage detector are made."""
+
+    num_classes: int
+    preprocessing: Preprocessing
+    anchor_generator: AnchorLayer
+    assigner: AnchorAssigner
+    loss: SingleStageLoss
+    score_converter: ScoreConversion
+    suppression: Suppression
+    legacy: LegacyNames
+    input_shape: tuple[int, int]  # height, width; the largest where images differ
+    pad_to_multiple: int = 1  # the network pads its input at the bottom and right
+    uses_confidences: bool = False
+    implicit_class_weight: float = 1.0
+    sampler: SeededSampler | None = None  # trains on a part of the anchors
+
+
+class SingleStageDetector(keras.Model):
+    """Backbone, neck and head over a grid of anchors."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        neck: keras.layers.Layer,
+        head: keras.layers.Layer,
+        settings: SingleStageSettings,
+        **keywords: Any,
+    ) -> None:
+        # Boxes of the ground truth must not become float16 on the way in.
+        super().__init__(autocast=False, **keywords)
+        self.backbone = backbone
+        self.neck = neck
+        self.head = head
+        self.settings = settings
+
+    @property
+    def num_classes(self) -> int:
+        """Classes, without background."""
+        return self.settings.num_classes
+
+    @property
+    def truth_fields(self) -> frozenset[str]:
+        """The fields of GroundTruth beyond boxes, classes and weights that it learns from."""
+        return frozenset({"confidences"} if self.settings.uses_confidences else ())
+
+    def parts(self) -> Mapping[str, keras.layers.Layer]:
+        """Give the parts by name, in the order in which an image passes them."""
+        return {"backbone": self.backbone, "neck": self.neck, "head": self.head}
+
+    @property
+    def legacy(self) -> LegacyNames:
+        """What the OD API called the parts."""
+        return self.settings.legacy
+
+    def preprocess(self, images: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        """Turn uint8 images into the network's inputs, and their sizes before the padding."""
+        return self.settings.preprocessing.prepare(images)
+
+    def normalize(self, images: Tensor, sizes: Tensor) -> Tensor:
+        """Turn the images of a Batch, which are resized and padded, into the network's inputs."""
+        return self.settings.preprocessing.normalize(images, sizes)
+
+    def call(
+        self,
+        inputs: Tensor,
+        sizes: Tensor | None = None,
+        truth: GroundTruth | None = None,
+        prepared: AnchorTargets | None = None,
+        training: bool = False,
+    ) -> Predictions:
+        """Predict; sizes, truth and what was prepared are for detectors of two stages."""
+        padded = _pad_to_multiple(inputs, self.settings.pad_to_multiple)
+        features = self.neck(self.backbone(padded, training=training), training=training)
+        output = self.head(features, training=training)
+        return Predictions(
+            box_encodings=ops.cast(output.box_encodings, "float32"),
+            class_predictions_with_background=ops.cast(output.class_logits, "float32"),
+            anchors=ops.convert_to_tensor(self.anchors(*_sides(inputs))),
+            feature_maps=tuple(features),
+            preprocessed_inputs=inputs,
+        )
+
+    def prepare(
+        self,
+        truth: GroundTruth,
+        sizes: Tensor,
+        shape: tuple[Tensor, Tensor],
+        seeds: Tensor | None = None,
+    ) -> AnchorTargets:
+        """Say what each anchor on inputs of a shape (height, width) has to learn.
+
+        seeds (B, 2): by which the images sample their anchors, where they do; None draws the same
+        in every batch.
+        """
+        return self._targets_of(self.anchors(*shape), truth, seeds)
+
+    def targets(
+        self, truth: GroundTruth, sizes: Tensor, predictions: Predictions | None = None
+    ) -> AnchorTargets:
+        """Say what each anchor has to learn.
+
+        Of the predictions only the anchors matter; None: those of the input the config describes.
+        """
+        if predictions is None:
+            return self.prepare(truth, sizes, self.settings.input_shape)
+        return self._targets_of(predictions.anchors, truth, None)
+
+    def _targets_of(
+        self, anchors: Tensor, truth: GroundTruth, seeds: Tensor | None
+    ) -> AnchorTargets:
+        settings = self.settings
+        boxes, classes, weights = truth.boxes, truth.classes, truth.weights
+        if not settings.uses_confidences:
+            targets = settings.assigner.assign(anchors, boxes, classes, weights)
+            if settings.sampler is None:
+                return targets
+            if seeds is None:
+                seeds = image_seeds(0, ops.arange(ops.shape(weights)[0]))
+            return _sampled(targets, settings.sampler(seeds_at(seeds, "anchors")))
+        return settings.assigner.assign_confidences(
+            anchors,
+            boxes,
+            classes,
+            weights,
+            ops.ones_like(weights) if truth.confidences is None else truth.confidences,
+            num_classes=settings.num_classes,
+            has_background_column=settings.loss.has_background_column,
+            implicit_class_weight=settings.implicit_class_weight,
+        )
+
+    def normalizers(self, prepared: AnchorTargets) -> dict[str, Tensor]:
+        """Count the matched anchors that each loss term is divided by; it adds up over batches."""
+        return self.settings.loss.normalizers(prepared)
+
+    def terms(
+        self, predictions: Predictions, prepared: AnchorTargets, normalizers: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """Give the loss terms, one for each normalizer; the terms of a batch's parts add up."""
+        return self.settings.loss.terms(
+            predictions.box_encodings,
+            predictions.class_predictions_with_background,
+            predictions.anchors,
+            prepared,
+            normalizers,
+        )
+
+    def loss_terms(self, predictions: Predictions, targets: AnchorTargets) -> dict[str, Tensor]:
+        """Give the loss terms of a whole batch, without regularization."""
+        return self.terms(predictions, targets, self.normalizers(targets))
+
+    def regularization_loss(self) -> Tensor:
+        """Sum the penalties on kernels."""
+        return sum(self.losses, start=ops.zeros(()))
+
+    def detections(self, predictions: Predictions, sizes: Tensor) -> Detections:
+        """Choose the detections; boxes are normalized to the true image."""
+        settings = self.settings
+        boxes = settings.assigner.coder.decode(predictions.box_encodings, predictions.anchors)
+        scores = settings.score_converter.scores(predictions.class_predictions_with_background)
+        if settings.loss.has_background_column:
+            scores = scores[..., 1:]
+        height, width = _sides(predictions.preprocessed_inputs)
+        windows = true_image_windows(sizes, height, width)
+        return settings.suppression.detections(boxes[..., :4], scores, windows)
+
+    def anchors(self, height: Side, width: Side) -> Tensor:
+        """Give the anchors (A, 4) on an input of a size, normalized to it: NumPy's if it is known.
+
+        They need no network: the maps of its features have the input's size over their strides.
+        """
+        multiple = self.settings.pad_to_multiple
+        padded = [_divided(side, multiple) * multiple for side in (height, width)]
+        shapes = [
+            (_divided(padded[0], feature.stride), _divided(padded[1], feature.stride))
+            for feature in self.neck.features
+        ]
+        laid_out = self.settings.anchor_generator.anchors(shapes, height, width)
+        return (ops if ops.is_tensor(laid_out[0]) else np).concatenate(laid_out)
+
+
+def _sampled(targets: Targets, sampler: Sampler) -> Targets:
+    """Let only a sample of the anchors count."""
+    is_sampled = ops.cast(
+        sampler(targets.class_weights > 0.0, targets.classes >= 0, None), "float32"
+    )
+    return targets._replace(
+        class_weights=targets.class_weights * is_sampled,
+        box_weights=targets.box_weights * is_sampled,
+    )
+
+
+def _sides(inputs: Tensor) -> tuple[Side, Side]:
+    """Give height and width: tensors where they are known only when the network runs."""
+    height, width = inputs.shape[1:3]
+    if height is None or width is None:
+        height, width = ops.shape(inputs)[1:3]
+    return height, width
+
+
+def _divided(side: Side, by: int) -> Side:
+    return -(-side // by)
+
+
+def _pad_to_multiple(inputs: Tensor, multiple: int) -> Tensor:
+    if multiple == 1:
+        return inputs
+    bottom, right = (-side % multiple for side in _sides(inputs))
+    return ops.pad(inputs, [(0, 0), (0, bottom), (0, right), (0, 0)])

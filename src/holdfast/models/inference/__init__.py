@@ -1,0 +1,1 @@
+"""Before and after the network: images to inputs, predictions to detections."""

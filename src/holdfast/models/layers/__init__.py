@@ -1,0 +1,1 @@
+"""The layers that backbones, necks and heads are made of."""

@@ -1,0 +1,39 @@
+"""Dropout by random numbers of each image's own, so that repeated and split steps draw alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from holdfast.geometry.chance import uniform
+from holdfast.geometry.tensor import Tensor
+from holdfast.models.layers.randomness import layer_seeds
+
+
+class Dropout(keras.layers.Layer):
+    """Zero a share of the features in training, and scale up the rest to keep their mean.
+
+    Keras' own layer draws from a state that it changes: a piece of a batch would not draw what it
+    draws as a part of the whole.
+    """
+
+    def __init__(self, rate: float, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.rate = rate
+
+    @property
+    def _place(self) -> str:
+        """Where in the network this is; the network's own name may differ from build to build."""
+        return str(self.path).partition("/")[2]
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        return self.dropped(inputs, tf.shape(inputs)[1:]) if training else inputs
+
+    def dropped(self, inputs: Tensor, shape: Sequence[int] | Tensor) -> Tensor:
+        """Drop by one random number for each entry of an image's shape, or one that broadcasts."""
+        seeds = layer_seeds(self._place, inputs.shape[0] or tf.shape(inputs)[0])
+        is_kept = uniform(seeds, shape) >= self.rate
+        return inputs * tf.cast(is_kept, inputs.dtype) / (1.0 - self.rate)

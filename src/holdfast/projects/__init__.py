@@ -1,0 +1,1 @@
+"""What `holdfast new` makes: a folder with a config, records and a label map."""

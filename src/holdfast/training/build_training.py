@@ -1,0 +1,159 @@
+"""Turn a config's training settings into parts of the training step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import keras
+
+from holdfast.config.keywords import all_keywords
+from holdfast.config.label_map import class_name, classes
+from holdfast.config.schema import optimizer as schema
+from holdfast.config.schema.label_map_items import StringIntLabelMap
+from holdfast.config.schema.train import TrainConfig
+from holdfast.data.survey.statistics import Statistics
+from holdfast.errors import HoldfastError
+from holdfast.losses.class_weights import balanced_class_weights
+from holdfast.models.detectors.interface import Detector
+from holdfast.training.class_balance import (
+    effective_number_weights,
+    normalized,
+    read_class_weights,
+)
+from holdfast.training.step import schedules
+from holdfast.training.step.averaging import MovingAverages
+from holdfast.training.step.gradients import GradientRules
+from holdfast.training.step.optimizers import Adam, Momentum, RMSProp, Rule, StepOptimizer
+from holdfast.training.step.precision import LossScale
+from holdfast.training.step.schedules import Schedule
+from holdfast.training.step.trained_variables import TrainedVariables, choose_trained_variables
+
+
+def build_schedule(config: schema.Optimizer) -> Schedule:
+    """Make the learning rate as a function of the step, which counts from 0."""
+    optimizer = config.chosen("optimizer")
+    rate = optimizer.learning_rate if optimizer is not None else None
+    chosen = rate.chosen("learning_rate") if rate is not None else None
+    match chosen:
+        case schema.ConstantLearningRate():
+            return partial(schedules.constant, **all_keywords(chosen))
+        case schema.ExponentialDecayLearningRate():
+            return partial(schedules.exponential_decay, **all_keywords(chosen))
+        case schema.ManualStepLearningRate():
+            return partial(
+                schedules.manual_steps,
+                boundaries=[entry.step for entry in chosen.schedule],
+                rates=[
+                    chosen.initial_learning_rate,
+                    *(entry.learning_rate for entry in chosen.schedule),
+                ],
+                warmup=chosen.warmup,
+            )
+        case schema.CosineDecayLearningRate():
+            return partial(schedules.cosine_decay, **all_keywords(chosen))
+    raise HoldfastError(
+        "The optimizer has no learning rate.",
+        fix="Write for example momentum_optimizer { learning_rate { constant_learning_rate { "
+        "learning_rate: 0.01 } } }.",
+    )
+
+
+def build_rule(config: schema.Optimizer, *, weight_decay: float = 0.0) -> Rule:
+    """Make the rule by which gradients move weights; weight_decay makes Adam into AdamW."""
+    chosen = config.chosen("optimizer")
+    if weight_decay and not isinstance(chosen, schema.AdamOptimizer):
+        raise HoldfastError(
+            f"Weight decay is for adam_optimizer, and the config has {config.which('optimizer')}.",
+            fix="Choose adam_optimizer, or write an l2_regularizer in the model's hyperparams.",
+        )
+    match chosen:
+        case schema.MomentumOptimizer():
+            return Momentum(momentum=chosen.momentum_optimizer_value)
+        case schema.RMSPropOptimizer():
+            return RMSProp(
+                decay=chosen.decay,
+                momentum=chosen.momentum_optimizer_value,
+                epsilon=chosen.epsilon,
+            )
+        case schema.AdamOptimizer():
+            return Adam(epsilon=chosen.epsilon, weight_decay=weight_decay)
+    raise HoldfastError(
+        "train_config chooses no optimizer.",
+        fix="Write optimizer { momentum_optimizer { learning_rate { … } } }.",
+    )
+
+
+def build_optimizer(
+    config: schema.Optimizer, variables: Sequence[keras.Variable], *, weight_decay: float = 0.0
+) -> StepOptimizer:
+    """Make the optimizer of these variables, in the scope of the present strategy."""
+    return StepOptimizer(variables, build_rule(config, weight_decay=weight_decay))
+
+
+def build_averages(
+    config: schema.Optimizer, variables: Sequence[keras.Variable]
+) -> MovingAverages | None:
+    """Make the moving averages of these variables, if the config uses them (its default)."""
+    if not config.use_moving_average:
+        return None
+    return MovingAverages(variables, config.moving_average_decay)
+
+
+def build_trained_variables(detector: Detector, train: TrainConfig) -> TrainedVariables:
+    """Choose the variables that train_config trains."""
+    return choose_trained_variables(
+        detector, update=train.update_trainable_variables, freeze=train.freeze_variables
+    )
+
+
+def build_gradient_rules(train: TrainConfig) -> GradientRules:
+    """Say what happens to gradients; 0 in the config is off."""
+    clip_norm = train.gradient_clipping_by_norm
+    return GradientRules(
+        clip_norm=clip_norm if clip_norm > 0 else None,
+        bias_multiplier=train.bias_grad_multiplier or 1.0,
+    )
+
+
+def build_loss_scale(precision: str) -> LossScale | None:
+    """Make the loss scale of a precision that needs one: float16 has few small numbers."""
+    return LossScale() if precision == "mixed_float16" else None
+
+
+def build_class_weights(
+    choice: str, statistics: Statistics, label_map: StringIntLabelMap | None, num_classes: int
+) -> tuple[float, ...]:
+    """Give each class, by its 0-based number, a weight; their mean over the boxes is 1.
+
+    choice: `auto` (effective number of boxes), `inverse` (inverse frequency), or a file.
+    """
+    known = _class_numbers(label_map, num_classes)
+    if unknown := [name for name in statistics.classes if name not in known]:
+        raise HoldfastError(
+            f"Class weights need the number of every class, and {', '.join(unknown)} "
+            f"{'has' if len(unknown) == 1 else 'have'} none from 1 to {num_classes}.",
+            fix="Set label_map_path to a label map that names all classes of the data.",
+        )
+    counts = [0] * num_classes
+    for name, count in statistics.classes.items():
+        counts[known[name]] += count
+    match choice:
+        case "auto":
+            return tuple(effective_number_weights(counts))
+        case "inverse":
+            return tuple(balanced_class_weights(counts))
+    given = read_class_weights(Path(choice), known)
+    return tuple(normalized([given.get(number, 1.0) for number in range(num_classes)], counts))
+
+
+def _class_numbers(label_map: StringIntLabelMap | None, num_classes: int) -> dict[str, int]:
+    """Map what a class may be called to its 0-based number; first what people call it."""
+    items = [] if label_map is None else classes(label_map)
+    names = {class_name(item): item.id - 1 for item in items}
+    for item in items:
+        names.setdefault(item.name, item.id - 1)
+    for number in range(num_classes):
+        names.setdefault(str(number + 1), number)
+    return {name: number for name, number in names.items() if name and number < num_classes}

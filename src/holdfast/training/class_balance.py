@@ -1,0 +1,135 @@
+"""Weights of classes: computed from how often each occurs, or read from a file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast.errors import HoldfastError, nearest
+
+# Of n boxes of a class, (1 - BETA^n) / (1 - BETA) are effective: 632 of 1000, 1000 of a million.
+BETA = 0.999
+
+
+def effective_number_weights(counts: Sequence[int], beta: float = BETA) -> list[float]:
+    """Weigh classes by the inverse of their effective number of boxes (arXiv 1901.05555, eq. 2).
+
+    The more boxes a class has, the less one more says: weights differ less than by inverse
+    frequency. Classes without boxes have 1; the mean over all boxes is 1.
+
+    >>> [round(weight, 2) for weight in effective_number_weights([4000, 400, 0])]
+    [0.85, 2.52, 1.0]
+    """
+    weights = [(1 - beta) / (1 - beta**count) if count else 1.0 for count in counts]
+    return normalized(weights, counts)
+
+
+def normalized(weights: Sequence[float], counts: Sequence[int]) -> list[float]:
+    """Scale weights to a mean of 1 over all boxes; classes without boxes have 1.
+
+    So the loss keeps its size, and the learning rate its meaning.
+    """
+    boxes = sum(counts)
+    total = sum(weight * count for weight, count in zip(weights, counts, strict=True))
+    if boxes and not total:
+        raise HoldfastError(
+            "The class weights of all classes in the data are 0: nothing would be learned.",
+            fix="Give at least one class that occurs a weight above 0.",
+        )
+    return [
+        weight * boxes / total if count else 1.0
+        for weight, count in zip(weights, counts, strict=True)
+    ]
+
+
+def read_class_weights(path: Path, known: Mapping[str, int]) -> dict[int, float]:
+    """Read weights by class: a JSON object, or lines of a name and a weight.
+
+    known: what a class may be called -> its number. Lines may be empty or comments (#), and names
+    may have spaces. HoldfastError lists every entry that is wrong.
+    """
+    entries = list(_entries(path))
+    weights: dict[int, float] = {}
+    problems = []
+    for entry in entries:
+        number, weight = known.get(entry.name), _number(entry.weight)
+        if number is None:
+            problems.append(
+                f"{entry.place}: there is no class {entry.name!r}{_meant(entry, known)}"
+            )
+        elif weight is None:
+            problems.append(
+                f"{entry.place}: {entry.weight!r} is not a weight (a number of at least 0)"
+            )
+        elif number in weights:
+            problems.append(f"{entry.place}: {entry.name!r} has a weight already")
+        else:
+            weights[number] = weight
+    if problems or not weights:
+        listed = "\n  ".join(problems or ["it has no entry"])
+        raise HoldfastError(
+            f"The class weights {path} cannot be used:\n  {listed}",
+            fix=f"Give each of these a weight, or leave it at 1: {', '.join(_names(known))}.",
+        )
+    return weights
+
+
+class _Entry(NamedTuple):
+    place: str
+    name: str
+    weight: Any  # as it was written
+
+
+def _entries(path: Path) -> Iterator[_Entry]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise HoldfastError(
+            f"The class weights {path} cannot be read: {error}.",
+            fix="Give `auto`, `inverse`, or a text file with a line `name weight` for each class.",
+        ) from error
+    return _json_entries(path, text) if text.lstrip().startswith("{") else _line_entries(text)
+
+
+def _json_entries(path: Path, text: str) -> Iterator[_Entry]:
+    try:
+        pairs = json.loads(text, object_pairs_hook=list)
+    except json.JSONDecodeError as error:
+        raise HoldfastError(
+            f"The class weights {path} are not valid JSON: {error}.",
+            fix='Write {"name": 1.5, "other name": 0.5}.',
+        ) from error
+    return (_Entry(f"entry {place}", *pair) for place, pair in enumerate(pairs, start=1))
+
+
+def _line_entries(text: str) -> Iterator[_Entry]:
+    for place, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            yield _Entry(f"line {place}", " ".join(words[:-1]), words[-1])
+
+
+def _number(written: Any) -> float | None:
+    if isinstance(written, bool) or not isinstance(written, int | float | str):
+        return None
+    try:
+        number = float(written)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _meant(entry: _Entry, known: Mapping[str, int]) -> str:
+    similar = nearest(entry.name, known)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
+
+
+def _names(known: Mapping[str, int]) -> list[str]:
+    """Name each class once, by the first of its names."""
+    first: dict[int, str] = {}
+    for name, number in known.items():
+        first.setdefault(number, name)
+    return list(first.values())

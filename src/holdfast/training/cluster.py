@@ -1,0 +1,36 @@
+"""The processes that train together, as TF_CONFIG names them."""
+
+from __future__ import annotations
+
+import json
+import os
+
+
+def num_workers() -> int:
+    """Count the processes that train together, by TF_CONFIG; 0 without one."""
+    return sum(len(names) for names in _cluster().values())
+
+
+def is_chief() -> bool:
+    """Tell whether this process is the one that writes the run: the only one, or the first."""
+    return num_workers() <= 1 or _task() in (("chief", 0), ("master", 0), ("worker", 0))
+
+
+def worker_index() -> int:
+    """Give the number of this process among them, from 0."""
+    return _task()[1] if num_workers() > 1 else 0
+
+
+def _cluster() -> dict[str, list[str]]:
+    cluster: dict[str, list[str]] = json.loads(os.environ.get("TF_CONFIG") or "{}").get(
+        "cluster", {}
+    )
+    return {kind: names for kind, names in cluster.items() if kind in ("chief", "master", "worker")}
+
+
+def _task() -> tuple[str, int]:
+    task = json.loads(os.environ.get("TF_CONFIG") or "{}").get("task", {})
+    kind, index = str(task.get("type", "worker")), int(task.get("index", 0))
+    # With a chief, the first worker is an ordinary one.
+    has_chief = kind == "worker" and any(name in _cluster() for name in ("chief", "master"))
+    return kind, index + 1 if has_chief else index

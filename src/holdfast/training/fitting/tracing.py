@@ -1,0 +1,167 @@
+"""The step and the evaluation of a config, traced and never run, for the memory planner."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from holdfast.config.schema.optimizer import Optimizer as OptimizerConfig
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.schema.train import TrainConfig
+from holdfast.data.input.evaluation_input import EvaluationBatch, LabeledTruth
+from holdfast.data.sample import Batch, GroundTruth
+from holdfast.evaluation.build_evaluation import build_evaluation_step
+from holdfast.evaluation.evaluation_step import EvaluationStep
+from holdfast.memory.plan import BatchShape, StepSettings
+from holdfast.memory.predict.traced_step import TracedEvaluation, TracedStep
+from holdfast.models.detectors.build_detector import build_detector
+from holdfast.models.detectors.interface import Detector
+from holdfast.models.layers.batch_norm import trains_batch_norm
+from holdfast.training import build_training
+from holdfast.training.fitting.worst_batch import WorstBatch, WorstEvaluation
+from holdfast.training.session import named_blocks, rematerialize
+from holdfast.training.step.training_step import TrainingStep
+from holdfast.training.surviving.out_of_memory import release
+
+_TEXT_BYTES = 24  # of a string in a tensor, if it is short
+
+
+class BuiltStep(NamedTuple):
+    """A detector with fresh weights, and the step that trains it."""
+
+    detector: Detector
+    step: TrainingStep
+
+
+def trace_step(
+    config: TrainEvalPipelineConfig, settings: StepSettings, shape: BatchShape
+) -> TracedStep:
+    """Trace the step for a batch of a shape; nothing is run, no data and no weights are read."""
+    detector, step = build_step(config, settings)
+    return traced_step(detector, step, batch_specification(settings.batch_size, shape))
+
+
+class StepTracer:
+    """Traces one step after the other with the same weights, which are built once a precision."""
+
+    def __init__(self, config: TrainEvalPipelineConfig, worst: WorstBatch) -> None:
+        self._config = config
+        self._worst = worst
+        self._built: dict[str, BuiltStep] = {}
+
+    def step(self, settings: StepSettings) -> TracedStep:
+        """Trace the step of these settings; what was traced before is forgotten."""
+        detector, step = self._build(settings)
+        rematerialize(detector, settings.rematerialize)
+        step.split(settings.accumulation)
+        release()
+        specification = batch_specification(settings.batch_size, self._worst.shape)
+        return traced_step(detector, step, specification)
+
+    def evaluation(self, settings: StepSettings) -> TracedEvaluation | None:
+        """Trace the evaluation that goes with a step; None without one."""
+        worst = self._worst.evaluation
+        if worst is None:
+            return None
+        step = build_evaluation_step(self._config, self._build(settings).detector, with_loss=True)
+        return traced_evaluation(step, evaluation_specification(worst), worst.batches)
+
+    def _build(self, settings: StepSettings) -> BuiltStep:
+        if settings.precision not in self._built:
+            self._built[settings.precision] = build_step(self._config, settings)
+        return self._built[settings.precision]
+
+
+def traced_evaluation(
+    step: EvaluationStep, specification: EvaluationBatch, batches: int
+) -> TracedEvaluation:
+    """Trace an evaluation that exists, for batches as specified."""
+    return TracedEvaluation(
+        graph=step.trace(specification),
+        input_batch=tuple(_bytes(each) for each in tf.nest.flatten(specification)),
+        batches=batches,
+    )
+
+
+def traced_step(detector: Detector, step: TrainingStep, specification: Batch) -> TracedStep:
+    """Trace a step that exists, for batches as specified; it then need not be traced again."""
+    traced = step.run.get_concrete_function(specification, tf.TensorSpec((), tf.int64))
+    averages = step.averages.variables if step.averages is not None else {}
+    tensors = [each for each in tf.nest.flatten(specification) if each is not None]
+    return TracedStep(
+        graph=traced.graph,
+        weights=tuple(_bytes(each) for each in detector.variables),
+        optimizer_slots=tuple(_bytes(each) for each in step.optimizer.variables.values()),
+        averages=tuple(_bytes(each) for each in averages.values()),
+        input_batch=tuple(_bytes(each) for each in tensors),
+        blocks=tuple(name for name, _ in named_blocks(detector)),
+        trains_batch_norm=trains_batch_norm(detector),
+        accumulation=step.accumulation,
+    )
+
+
+def build_step(config: TrainEvalPipelineConfig, settings: StepSettings) -> BuiltStep:
+    """Build the detector and its step, on one device, as a training does."""
+    train = config.train_config or TrainConfig()
+    optimizer = train.optimizer or OptimizerConfig()
+    with tf.distribute.get_strategy().scope():
+        detector = build_detector(config, precision=settings.precision)
+        rematerialize(detector, settings.rematerialize)
+        variables = build_training.build_trained_variables(detector, train).variables
+        step = TrainingStep(
+            detector,
+            build_training.build_optimizer(optimizer, variables),
+            build_training.build_schedule(optimizer),
+            variables=variables,
+            rules=build_training.build_gradient_rules(train),
+            averages=build_training.build_averages(optimizer, variables),
+            loss_scale=build_training.build_loss_scale(settings.precision),
+            penalizes=train.add_regularization_loss,
+            accumulation=settings.accumulation,
+        )
+    return BuiltStep(detector, step)
+
+
+def batch_specification(batch_size: int, shape: BatchShape) -> Batch:
+    """Describe the tensors of a batch."""
+    images, boxes = (batch_size,), (batch_size, shape.boxes)
+    return Batch(
+        images=tf.TensorSpec((*images, shape.height, shape.width, 3), tf.float32),
+        sizes=tf.TensorSpec((*images, 3), tf.int32),
+        truth=GroundTruth(
+            boxes=tf.TensorSpec((*boxes, 4), tf.float32),
+            classes=tf.TensorSpec(boxes, tf.int32),
+            weights=tf.TensorSpec(boxes, tf.float32),
+        ),
+        source_ids=tf.TensorSpec(images, tf.string),
+        positions=tf.TensorSpec(images, tf.int64),
+    )
+
+
+def evaluation_specification(worst: WorstEvaluation) -> EvaluationBatch:
+    """Describe the tensors of a batch of an evaluation."""
+    shape = worst.shape
+    images, objects = (worst.batch_size,), (worst.batch_size, shape.boxes)
+    kinds = {"classes": tf.int32, "is_crowd": tf.bool, "group_of": tf.bool, "difficult": tf.bool}
+    truth = {
+        name: tf.TensorSpec(objects, kinds.get(name, tf.float32)) for name in LabeledTruth._fields
+    } | {
+        "boxes": tf.TensorSpec((*objects, 4), tf.float32),
+        "counts": tf.TensorSpec(images, tf.int32),
+    }
+    return EvaluationBatch(
+        images=tf.TensorSpec((*images, shape.height, shape.width, 3), tf.float32),
+        sizes=tf.TensorSpec((*images, 3), tf.int32),
+        original_sizes=tf.TensorSpec((*images, 2), tf.int32),
+        truth=LabeledTruth(**truth),
+        source_ids=tf.TensorSpec(images, tf.string),
+        is_real=tf.TensorSpec(images, tf.bool),
+    )
+
+
+def _bytes(tensor: Any) -> int:
+    """Give the size of a variable, or of a tensor that is described."""
+    item_bytes = int(tf.as_dtype(tensor.dtype).size) or _TEXT_BYTES
+    return int(math.prod(tensor.shape)) * item_bytes

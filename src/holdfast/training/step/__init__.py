@@ -1,0 +1,1 @@
+"""One training step and all that it changes."""

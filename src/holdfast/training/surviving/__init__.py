@@ -1,0 +1,1 @@
+"""What a training outlives: no memory, signals, bad numbers."""

@@ -1,0 +1,36 @@
+"""What a user decides about a training beyond the config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.data.input.budget import DEFAULT_BUDGET_BYTES
+from holdfast.memory.plan import MemoryPlan
+
+FEWEST_STEPS = 100  # between two evaluations: fewer change little, and may take less time than one
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """How to train; the defaults suit a run of some hours."""
+
+    steps: int | None = None  # None: train_config.num_steps
+    seed: int = 0
+    precision: str = "float32"
+    accumulation: int = 1
+    rematerialize: tuple[str, ...] = ()  # names of blocks, e.g. backbone/expanded_conv_3
+    class_weights: str | None = None  # auto, inverse, or a file
+    evaluate_every: int | None = None  # steps; None: a tenth of the run, FEWEST_STEPS at least
+    checkpoint_every: int = 500  # steps
+    keep: int = 5
+    patience: int | None = None  # evaluations without a better one; None: never stop early
+    deterministic: bool = False
+    input_budget_bytes: int = DEFAULT_BUDGET_BYTES
+    group_norms_every: int = 50  # steps
+    memory_bytes: int | None = None  # what the training may hold; None: what the device has left
+    plan: MemoryPlan | None = None  # to be followed; None: one is made
+    measures: bool = False  # takes real steps in another process, to correct the plan
+
+    def evaluation_interval(self, steps: int) -> int:
+        """Say after how many steps to evaluate, in a training of so many."""
+        return self.evaluate_every or max(FEWEST_STEPS, steps // 10)
