@@ -96,7 +96,7 @@ def outside(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     monkeypatch.setattr(registry_module, "_has_looked_outside", False)
     monkeypatch.setattr(registry_module, "_TABLES", {})
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv(VARIABLE, "")  # and so it is restored, whatever a test adds
     return tmp_path
 
 
