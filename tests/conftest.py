@@ -16,6 +16,9 @@ settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
+# As the command line does, so that commands and functions give the same numbers.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+
 PROJECT = Path(__file__).resolve().parent.parent
 
 

@@ -121,6 +121,6 @@ def read_plan(document: Mapping[str, Any]) -> MemoryPlan:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise HoldfastError(
-            f"This is no memory plan: {error!r}.",
+            f"This is not a memory plan: {error!r}.",
             fix="Give a plan.json of a run, or what `holdfast plan --json` printed.",
         ) from error

@@ -80,6 +80,6 @@ def lost_workers_told() -> Iterator[None]:
         raise TrainingFailedError(
             f"Another of the {num_workers()} processes that train together ended or cannot be "
             "reached, and none can go on alone.",
-            fix="Look at what the others said last, then start all of them again: they go on after "
-            "the last checkpoint.",
+            fix="Look at what the others said last, then start all of them again: they resume "
+            "after the last checkpoint.",
         ) from error

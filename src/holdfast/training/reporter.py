@@ -59,7 +59,7 @@ class Recovered:
         again = f"; the last {self.repeated} steps are done again" if self.repeated else ""
         text = (
             f"Out of memory after step {self.step + self.repeated} ({settings_text(self.before)}): "
-            "it goes on with the same batch and state in a cheaper way: "
+            "continuing with the same batch and state in a cheaper way: "
             f"{settings_text(self.after)}{again}."
         )
         sees, saw = self.after.micro_batch, self.before.micro_batch

@@ -111,13 +111,13 @@ def test_a_network_that_the_od_api_never_had_goes_by_its_paths(plain):
 
 
 def test_a_name_that_is_nearly_right_is_suggested(plain):
-    with pytest.raises(HoldfastError, match="names what is no trainable") as error:
+    with pytest.raises(HoldfastError, match="names what is not a trainable") as error:
         choose_trained_variables(StandIn(plain), freeze=["detector/frst/.*"])
     assert "did you mean detector/first" in error.value.fix
 
 
 def test_a_pattern_that_cannot_be_read_is_told(plain):
-    with pytest.raises(HoldfastError, match=r"'a\(' is no regular expression"):
+    with pytest.raises(HoldfastError, match=r"'a\(' is not a valid regular expression"):
         choose_trained_variables(StandIn(plain), update=["a("])
 
 

@@ -70,7 +70,7 @@ def test_memory_that_really_ran_out_changes_no_loss(data, tmp_path):
     np.testing.assert_allclose(losses(tmp_path / "tight"), losses(tmp_path / "free"), rtol=1e-5)
     # Resumed with the same command, it does not run into the wall again.
     printed = limited(data, tmp_path / "tight", "--limit", "220", "--steps", "4")
-    assert "goes on as it ended: whole batch" in printed
+    assert "continuing as it ended: whole batch" in printed
     assert len(losses(tmp_path / "tight")) == 4
     assert len(recoveries(tmp_path / "tight")) == 1
 
@@ -188,7 +188,7 @@ def test_when_nothing_is_left_what_was_learned_is_saved(data, tmp_path, whole, p
         plant(shortage)
         with pytest.raises(TrainingFailedError, match="computed in the cheapest way") as failure:
             train_small(data, tmp_path / "run")
-        assert "goes on after step 2" in failure.value.fix
+        assert "resumes after step 2" in failure.value.fix
     train_small(data, tmp_path / "run")
     np.testing.assert_allclose(losses(tmp_path / "run"), whole, rtol=1e-5)
 

@@ -34,7 +34,7 @@ def plan_training(session: Session, settings: TrainingSettings, reporter: Report
     """Predict the step for the worst batch, and let the session follow a plan that fits.
 
     Settings that fit are left as they are. Where nothing fits, a limit that the user set is an
-    error; a limit that was only found is tried all the same, in the way that needs least.
+    error; a limit that was only found is tried anyway, in the way that needs least.
     """
     if settings.plan is not None:
         _check_given(session, settings.plan)
@@ -48,7 +48,7 @@ def plan_training(session: Session, settings: TrainingSettings, reporter: Report
             else _choice(fitting, wanted)
         )
     except UnpredictableError as error:
-        reporter.note(f"{error.message} It is trained as it is, without a plan.")
+        reporter.note(f"{error.message} Training goes ahead as configured, without a plan.")
         return _unplanned(fitting, wanted, error.message)
     plan = choice.plan
     if not plan.fits:
@@ -181,4 +181,4 @@ def _does_not_fit(
     advice = " ".join(fitting.suggestions(choice))
     if settings.memory_bytes is not None:
         raise TrainingFailedError(f"{text} (--memory).", fix=advice or "Give more --memory.")
-    reporter.note(f"{text} ({fitting.limit.source}). It is tried all the same. {advice}".rstrip())
+    reporter.note(f"{text} ({fitting.limit.source}). Trying anyway. {advice}".rstrip())

@@ -97,7 +97,7 @@ def _compiled(field: str, pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         raise HoldfastError(
-            f"{field}: {pattern!r} is no regular expression: {error}.",
+            f"{field}: {pattern!r} is not a valid regular expression: {error}.",
             fix=r"In a config, a bracket that means itself is written \\( or \\[.",
         ) from error
 
@@ -152,7 +152,7 @@ def _found_nothing(
     ]
     looks = ", or ".join(next(iter(names.values())) for names in namings.values())
     return HoldfastError(
-        f"{field} names what is no trainable variable of this detector: {', '.join(patterns)}.",
+        f"{field} names what is not a trainable variable of this detector: {', '.join(patterns)}.",
         fix="\n".join([*hints, f"Names look like {looks}."]),
     )
 

@@ -68,7 +68,7 @@ class EvaluationInPieces:
         self.images_at_once = size // 2
         release()
         self.tell(
-            f"Out of memory while {size} images were evaluated: it goes on with "
+            f"Out of memory while {size} images were evaluated: continuing with "
             f"{self.images_at_once} at a time."
         )
 

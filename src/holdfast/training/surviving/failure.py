@@ -1,4 +1,4 @@
-"""A loss that is no number: the training stops, and keeps what is needed to find out why."""
+"""A loss that is not a number: the training stops, and keeps what is needed to find out why."""
 
 from __future__ import annotations
 

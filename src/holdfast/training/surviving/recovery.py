@@ -43,7 +43,7 @@ def remembered(
         return settings
     after = _read(fact["after"])
     reporter.note(
-        f"Memory ran out earlier in this run; it goes on as it ended: {settings_text(after)}."
+        f"Memory ran out earlier in this run; continuing as it ended: {settings_text(after)}."
     )
     return replace(
         settings,
@@ -178,7 +178,7 @@ class RecoveringSteps:
     def _done(
         self, step: int, result: StepOutcome, input_seconds: float, step_seconds: float
     ) -> TakenStep:
-        """Note the step; a loss that is no number ends the training."""
+        """Note the step; a loss that is not a number ends the training."""
         batch, self._batch = self._batch, None
         self.shapes = _shapes(batch)
         skips = self._session.step.loss_scale is not None
@@ -240,7 +240,7 @@ class RecoveringSteps:
             f"Out of memory at step {step}, though the batch is computed in the cheapest way. What "
             f"was too large:{rows}\nThe process holds {bytes_text(resident_bytes())}. The runtime "
             f"says: {reason}",
-            fix=f"With more memory the same command goes on after step {kept}. With this memory "
+            fix=f"With more memory the same command resumes after step {kept}. With this memory "
             "take a smaller image_resizer or network, in a new run."
             if kept is not None
             else "Give the process more memory, or take a smaller image_resizer or network.",

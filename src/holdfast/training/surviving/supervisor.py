@@ -152,7 +152,7 @@ def _given_up(loss: _Loss, run: Path, ending: Ending, restarts: int) -> Training
     if num_workers() > 1:
         return TrainingDiedError(
             f"{loss.what} It was one of {num_workers()} processes, and cannot go on alone.",
-            fix=f"Start all of them again{_ALL_CHEAPER if loss.evidence else ''}: they go on "
+            fix=f"Start all of them again{_ALL_CHEAPER if loss.evidence else ''}: they resume "
             f"{_from_text(loss.reached.saved)}.",
         )
     cheaper = "Give the process more memory, or take a smaller image_resizer or network."
