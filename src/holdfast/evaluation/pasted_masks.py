@@ -19,7 +19,7 @@ THRESHOLD = 0.5  # of a mask's value; what is above belongs to the object
 _SMALLEST_SIDE = np.float32(1e-4)  # of a box, normalized, so that nothing is divided by 0
 
 
-class RunLengths(NamedTuple):
+class MaskRuns(NamedTuple):
     """A mask as COCO compresses it: column by column, the lengths of runs of 0 and 1 in turn."""
 
     height: int
@@ -64,7 +64,7 @@ def dense_mask(part: PastedPart, height: int, width: int) -> NDArray[np.uint8]:
     return mask
 
 
-def encode_part(part: PastedPart, height: int, width: int) -> RunLengths:
+def encode_part(part: PastedPart, height: int, width: int) -> MaskRuns:
     """Compress the mask of an image, of which only a part is not 0.
 
     >>> part = PastedPart(np.ones((2, 1), np.uint8), top=1, left=2)
@@ -82,7 +82,7 @@ def encode_part(part: PastedPart, height: int, width: int) -> RunLengths:
     # The last run is one of 0, and is left out where there is none.
     counts = runs[:-1] if runs[-1] == 0 and len(runs) > 1 else runs
     plain = {"size": [height, width], "counts": counts.tolist()}
-    return RunLengths(height, width, mask_api.frPyObjects(plain, height, width)["counts"])
+    return MaskRuns(height, width, mask_api.frPyObjects(plain, height, width)["counts"])
 
 
 def decode_stored(encoded: bytes, height: int, width: int) -> NDArray[np.uint8]:

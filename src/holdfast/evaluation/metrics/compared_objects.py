@@ -25,7 +25,7 @@ class LabeledObjects(NamedTuple):
     group_of: NDArray[np.bool_]  # (N,)
     difficult: NDArray[np.bool_]  # (N,)
     areas: NDArray[np.float32]  # (N,) in pixels; 0: that of the box
-    masks: NDArray[np.object_] | None = None  # (N,) RunLengths of the original image
+    masks: NDArray[np.object_] | None = None  # (N,) MaskRuns of the original image
     keypoints: NDArray[np.float32] | None = None  # (N, K, 2) y, x in pixels; NaN = unlabeled
 
 
@@ -36,7 +36,7 @@ class FoundObjects(NamedTuple):
     boxes: NDArray[np.float32]  # (N, 4) y_min, x_min, y_max, x_max in pixels of the original image
     classes: NDArray[np.int32]  # (N,) 0-based
     scores: NDArray[np.float32]  # (N,)
-    masks: NDArray[np.object_] | None = None  # (N,) RunLengths of the original image
+    masks: NDArray[np.object_] | None = None  # (N,) MaskRuns of the original image
     keypoints: NDArray[np.float32] | None = None  # (N, K, 2) y, x in pixels
 
 
