@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.config.facts.input_sizes import InputShape, input_shape
-from holdfast.config.facts.networks import Detector, detector_of
+from holdfast.config.facts.learned_fields import learned_fields
+from holdfast.config.facts.networks import detector_of
 from holdfast.config.keywords import set_keywords
 from holdfast.config.label_map import ids_by_text
 from holdfast.config.part_choices import PartChoice
@@ -17,7 +18,6 @@ from holdfast.config.schema.input_reader import InputReader, InstanceMaskType
 from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.preprocessor import PreprocessingStep
-from holdfast.config.schema.ssd import Ssd
 from holdfast.config.schema.train import TrainConfig
 from holdfast.config.validate.readers import unsupported_settings
 from holdfast.data.augment import AUGMENTATIONS, Crop, CropPad, FixedAspectRatioCrop
@@ -28,6 +28,7 @@ from holdfast.data.input.resize import Resized
 from holdfast.data.input.training_input import InputSettings, training_pipeline
 from holdfast.data.records import data_files
 from holdfast.data.records.label_map_files import open_label_map
+from holdfast.data.records.record_shapes import first_examples, mask_format, num_keypoints
 from holdfast.data.sample import Tensor
 from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout
 from holdfast.data.survey.inspection import Records, records_of
@@ -76,7 +77,7 @@ def build_training_input(
         seed=seed,
         budget_bytes=budget_bytes,
         boxes_factor=4 if doubles else 1,
-        truth_fields=truth_fields | _asked_truth_fields(detector),
+        truth_fields=truth_fields | learned_fields(detector),
     )
     return training_pipeline(
         records,
@@ -85,12 +86,6 @@ def build_training_input(
         resize=build_resizer(detector.image_resizer),
         augmentations=build_augmentations(steps, config.parts),
     )
-
-
-def _asked_truth_fields(detector: Detector) -> frozenset[str]:
-    """Name the optional fields of the ground truth that a setting of the detector asks for."""
-    learns_confidences = isinstance(detector, Ssd) and detector.use_confidences_as_targets
-    return frozenset({"confidences"} if learns_confidences else ())
 
 
 def largest_image(statistics: Statistics) -> InputShape:
@@ -121,7 +116,30 @@ def open_reader(
     if label_map is None and reader.label_map_path:
         label_map = open_label_map(_find(reader.label_map_path, folder)[0])
     found = dict.fromkeys(file for pattern in patterns for file in _find(pattern, folder))
-    return records_of(list(found), label_map, build_layout(reader, label_map))
+    layout = build_layout(reader, label_map)
+    _refuse_other_shapes(list(found), layout, name)
+    return records_of(list(found), label_map, layout)
+
+
+def _refuse_other_shapes(files: list[str], layout: RecordLayout, name: str) -> None:
+    """Refuse settings by which no record could be read: masks and keypoints of another form."""
+    if layout.masks is None and not layout.num_keypoints:
+        return
+    examples = first_examples(files)
+    stored = mask_format(examples)
+    if layout.masks is not None and stored not in (None, layout.masks):
+        types = {MaskFormat.PNG: "PNG_MASKS", MaskFormat.NUMERICAL: "NUMERICAL_MASKS"}
+        raise HoldfastError(
+            f"{name}.mask_type is {types[layout.masks]}, and the records hold {types[stored]}.",
+            fix=f"Set {name}.mask_type: {types[stored]}.",
+        )
+    points = num_keypoints(examples)
+    if layout.num_keypoints and points not in (0, layout.num_keypoints):
+        raise HoldfastError(
+            f"{name}.num_keypoints is {layout.num_keypoints}, and the objects in the records have "
+            f"{points}.",
+            fix=f"Set {name}.num_keypoints: {points}.",
+        )
 
 
 def _find(pattern: str, folder: Path) -> list[str]:
