@@ -12,6 +12,7 @@ from holdfast.geometry.tensor import Tensor
 
 # (candidates, positives, size) -> which were drawn; all bool (B, A)
 Sampler = Callable[[Tensor, Tensor, int | None], Tensor]
+SeededSampler = Callable[[Tensor], Sampler]  # from the seeds (B, 2) of a batch's images
 
 
 def balanced_sample(
