@@ -88,4 +88,4 @@ def mask_depth(channels: int, num_classes: int) -> int:
     256
     """
     exponent = (2.0 * math.log2(channels) + 3.0 * math.log2(num_classes)) / 5.0
-    return 2 ** round(exponent)
+    return int(2 ** round(exponent))

@@ -1,0 +1,130 @@
+"""What the OD API calls the variables of detectors of two stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
+from holdfast.checkpoints.legacy.head_names import convolutional_tf2
+from holdfast.checkpoints.legacy.leaf_names import Leaf, leaves
+from holdfast.checkpoints.legacy.sought_names import Names, Sought
+from holdfast.models.backbones.backbone_spec import SlimNames
+from holdfast.models.backbones.keras_order import keras_order
+
+
+def two_stages_tf1(
+    parts: Mapping[str, Any], network: SlimNames, is_classifier: bool
+) -> dict[str, Names]:
+    """Name all parts: both halves of the network are under a scope of their stage.
+
+    is_classifier: names of a checkpoint of the network alone, which knows no stages, come first.
+    """
+
+    def half(part: str, stage: str) -> Names:
+        scopes = [f"{stage}FeatureExtractor/{network.scope}/", f"{network.scope}/"]
+        scopes = scopes[::-1] if is_classifier else scopes
+        return (each.under(*scopes) for each in backbone_tf1(parts[part], network))
+
+    named = {
+        "backbone": half("backbone", "FirstStage"),
+        "region_extractor": half("region_extractor", "SecondStage"),
+        "proposal_head": map(_proposal_tf1, leaves(parts["proposal_head"])),
+        "box_head": map(_box_tf1, leaves(parts["box_head"])),
+    }
+    if "mask_head" in parts:
+        named["mask_head"] = _mask_tf1(parts["mask_head"])
+    return named
+
+
+def two_stages_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> dict[str, Names]:
+    """Name all parts: both halves of the network are models whose layers are numbered.
+
+    is_classifier: names of a checkpoint of the network alone, whose layers are numbered through,
+    come first.
+    """
+
+    def half(part: str, features: str, first: int) -> Names:
+        own = _under(f"{root}_feature_extractor_for_{features}/", backbone_tf2(parts[part]))
+        alone = _under("feature_extractor/", backbone_tf2(parts[part], first))
+        return map(_either, *([alone, own] if is_classifier else [own, alone]))
+
+    num_layers = len(keras_order(parts["backbone"]))
+    predictor = f"{root}_mask_rcnn_box_predictor/"
+    named = {
+        "backbone": half("backbone", "proposal_features", 0),
+        "region_extractor": half("region_extractor", "box_classifier_features", num_layers),
+        "proposal_head": _under(root, _proposal_tf2(parts["proposal_head"])),
+        "box_head": _under(predictor, map(_box_tf2, leaves(parts["box_head"]))),
+    }
+    if "mask_head" in parts:
+        named["mask_head"] = _under(predictor, _mask_tf2(parts["mask_head"]))
+    return named
+
+
+def _either(first: Sought, second: Sought) -> Sought:
+    return Sought(first.variable, first.names + second.names)
+
+
+def _under(scope: str, sought: Names) -> Names:
+    return (each.under(scope) for each in sought)
+
+
+def _proposal_tf1(leaf: Leaf) -> Sought:
+    """Name the first stage's head: Conv/weights, FirstStageBoxPredictor/ClassPredictor/weights."""
+    if leaf.unit == "shared":
+        return Sought(leaf.variable, (f"Conv/{leaf.slim}",))
+    unit = _PREDICTORS_TF1[leaf.unit.partition("/")[2]]  # level_0/boxes
+    return Sought(leaf.variable, (f"FirstStageBoxPredictor/{unit}/{leaf.slim}",))
+
+
+def _proposal_tf2(head: Any) -> Names:
+    for leaf in leaves(head):
+        if leaf.unit == "shared":
+            name = f"layer_with_weights-{leaf.in_list(0)}"
+            yield Sought(leaf.variable, (f"_first_stage_box_predictor_first_conv/{name}",))
+    levels = convolutional_tf2(head)
+    yield from _under("_first_stage_box_predictor/", levels)
+
+
+def _box_tf1(leaf: Leaf) -> Sought:
+    name = f"SecondStageBoxPredictor/{_PREDICTORS_TF1[leaf.unit]}/{leaf.slim}"
+    return Sought(leaf.variable, (name,))
+
+
+def _box_tf2(leaf: Leaf) -> Sought:
+    # The region is flattened first; dropout, if any, is the next in the list.
+    scope = _PREDICTORS_TF2[leaf.unit]
+    return Sought(leaf.variable, tuple(f"{scope}/{leaf.in_list(index)}" for index in (1, 2)))
+
+
+def _mask_tf1(head: Any) -> Names:
+    """Name the convolutions by their order: SecondStageBoxPredictor/Conv, then Conv_1."""
+    for leaf in leaves(head):
+        number = _mask_layer(head, leaf)
+        scope = f"Conv_{number}" if number else "Conv"
+        yield Sought(leaf.variable, (f"SecondStageBoxPredictor/{scope}/{leaf.slim}",))
+
+
+def _mask_tf2(head: Any) -> Names:
+    """Name them by their place in a list; a convolution, its norm and activation are three."""
+    for leaf in leaves(head):
+        number = _mask_layer(head, leaf)
+        # Upsampling is a layer of its own.
+        first = 3 * number + (number >= len(head.convolutions) and head.convolve_then_upsample)
+        name = f"_third_stage_heads/mask_predictions/_mask_predictor_layers/{leaf.in_list(first)}"
+        yield Sought(leaf.variable, (name,))
+
+
+def _mask_layer(head: Any, leaf: Leaf) -> int:
+    if found := re.fullmatch(r"convolution_(\d+)", leaf.unit):
+        return int(found[1])
+    return len(head.convolutions) + (leaf.unit == "masks" and head.convolve_then_upsample)
+
+
+_PREDICTORS_TF1 = {"boxes": "BoxEncodingPredictor", "classes": "ClassPredictor"}
+_PREDICTORS_TF2 = {
+    "boxes": "_box_prediction_head/_box_encoder_layers",
+    "classes": "_class_prediction_head/_class_predictor_layers",
+}
