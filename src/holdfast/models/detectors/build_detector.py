@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 
 from holdfast.config.facts.networks import detector_of
+from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.ssd import Ssd
@@ -12,6 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.geometry.sampling import Sampler
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.build_single_stage import build_single_stage
+from holdfast.models.detectors.two_stage.build_two_stage import build_two_stage
 
 _PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16")
 
@@ -67,6 +69,8 @@ def _of_family(config: TrainEvalPipelineConfig, freeze: bool, sampler: Sampler |
     match detector_of(model):
         case Ssd() as chosen:
             return build_single_stage(model, chosen, freeze, sampler, config.parts)
+        case FasterRcnn() as chosen:
+            return build_two_stage(model, chosen, freeze, sampler, config.parts)
     raise HoldfastError(
         "The config has no detector that Holdfast builds.", fix="Write model { ssd { … } }."
     )

@@ -67,6 +67,24 @@ class TwoStageDetector(keras.Model):
         self.settings = settings
         self._legacy = network.legacy
 
+    # Without it Keras traces the call once more before the first one.
+    def build(self, input_shape: Any) -> None:
+        pass
+
+    def build_parts(self, height: int, width: int) -> None:
+        """Make the weights, for an input of a size."""
+        inputs = keras.KerasTensor((1, height, width, 3), "float32")
+        maps = self.backbone(pad_to_multiple(inputs, self.settings.pad_to_multiple))
+        self.proposal_head(maps)
+        if self.settings.second is None:
+            return
+        size = self.settings.crop_size
+        crops = keras.KerasTensor((1, size, size, maps[0].shape[-1]), maps[0].dtype)
+        features = self.region_extractor(self._pooled(crops))
+        self.box_head(features)
+        if self.settings.masks is not None:
+            self.mask_head(features)
+
     @property
     def num_classes(self) -> int:
         """Classes, without background."""
@@ -231,19 +249,21 @@ class TwoStageDetector(keras.Model):
         self, predictions: TwoStagePredictions, boxes: Tensor, *, training: bool
     ) -> Tensor:
         """Cut normalized boxes (B, P, 4) out of the maps, and look closer: (R, h, w, channels)."""
-        settings = self.settings
         height, width = predictions.sides
         crops = crop_regions(
             predictions.rpn_features_to_crop,
             boxes,
-            size=settings.crop_size,
+            size=self.settings.crop_size,
             height=height,
             width=width,
         )
-        pooled = pool_regions(
+        return self.region_extractor(self._pooled(crops), training=training)
+
+    def _pooled(self, crops: Tensor) -> Tensor:
+        settings = self.settings
+        return pool_regions(
             crops, kernel_size=settings.pool_kernel_size, stride=settings.pool_stride
         )
-        return self.region_extractor(pooled, training=training)
 
     def prepare(
         self,
