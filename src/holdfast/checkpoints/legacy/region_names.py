@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
@@ -22,14 +23,16 @@ def two_stages_tf1(
     is_classifier: names of a checkpoint of the network alone, which knows no stages, come first.
     """
 
-    def half(part: str, stage: str) -> Names:
-        scopes = [f"{stage}FeatureExtractor/{network.scope}/", f"{network.scope}/"]
-        scopes = scopes[::-1] if is_classifier else scopes
-        return (each.under(*scopes) for each in backbone_tf1(parts[part], network))
+    def half(part: str, stage: str, staged: SlimNames) -> Names:
+        own = backbone_tf1(parts[part], staged)
+        own = _under(f"{stage}FeatureExtractor/{network.scope}/", own)
+        alone = _under(f"{network.scope}/", backbone_tf1(parts[part], network))
+        return map(_either, *([alone, own] if is_classifier else [own, alone]))
 
+    of_regions = replace(network, units=network.region_units or network.units)
     named = {
-        "backbone": half("backbone", "FirstStage"),
-        "region_extractor": half("region_extractor", "SecondStage"),
+        "backbone": half("backbone", "FirstStage", network),
+        "region_extractor": half("region_extractor", "SecondStage", of_regions),
         "proposal_head": map(_proposal_tf1, leaves(parts["proposal_head"])),
         "box_head": map(_box_tf1, leaves(parts["box_head"])),
     }

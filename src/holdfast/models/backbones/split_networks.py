@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from holdfast.models.backbones import resnet_v1
+from holdfast.models.backbones import inception_resnet_v2, inception_v2_regions, resnet_v1
 from holdfast.models.backbones.backbone import Backbone
 from holdfast.models.backbones.generation import Generation
 from holdfast.models.backbones.region_chain import RegionChain
@@ -28,10 +28,20 @@ def _resnet_settings(generation: Generation) -> LayerSettings:
 
 
 SPLIT_NETWORKS: dict[str, SplitNetwork] = {
-    f"resnet{depth}_v1": SplitNetwork(
-        of_images=partial(resnet_v1_of_images, depth),
+    "inception_resnet_v2": SplitNetwork(
+        of_images=inception_resnet_v2.inception_resnet_v2_of_images,
+        of_regions=inception_resnet_v2.inception_resnet_v2_of_regions,
+        settings=inception_resnet_v2.default_settings,
+    ),
+    "inception_v2": SplitNetwork(
+        of_images=inception_v2_regions.inception_v2_of_images,
+        of_regions=inception_v2_regions.inception_v2_of_regions,
+        settings=inception_v2_regions.settings_of_regions,
+    ),
+}
+for _depth in resnet_v1.UNITS:
+    SPLIT_NETWORKS[f"resnet{_depth}_v1"] = SplitNetwork(
+        of_images=partial(resnet_v1_of_images, _depth),
         of_regions=resnet_v1_of_regions,
         settings=_resnet_settings,
     )
-    for depth in resnet_v1.UNITS
-}
