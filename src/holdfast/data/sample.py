@@ -30,6 +30,7 @@ class Sample(NamedTuple):
     keypoints: Tensor = None  # float32 (N, K, 2) y, x normalized to the image; NaN = unlabeled
     visibilities: Tensor = None  # bool (N, K)
     multiclass_scores: Tensor = None  # float32 (N, C + 1)
+    encoded_masks: Tensor = None  # string (N,) each a PNG as large as the image; "" = no mask
 
     def with_objects(self, choose: Any) -> Sample:
         """Apply a function to every field that has one entry per object, e.g. to select some."""
@@ -47,13 +48,14 @@ class GroundTruth(NamedTuple):
     boxes: Tensor  # float32 (B, G, 4) y_min, x_min, y_max, x_max, normalized to the padded input
     classes: Tensor  # int32 (B, G) 0-based
     weights: Tensor  # float32 (B, G); 0 = padding
-    masks: Tensor = None  # uint8 (B, G, H, W) at input size
+    masks: Tensor = None  # uint8 (B, G, H, W) at input size; a Batch carries mask_bits instead
     keypoints: Tensor = None  # float32 (B, G, K, 2) y, x normalized to the padded input; NaN = none
     visibilities: Tensor = None  # bool (B, G, K)
     is_crowd: Tensor = None  # bool (B, G)
     group_of: Tensor = None  # bool (B, G)
     difficult: Tensor = None  # bool (B, G)
     confidences: Tensor = None  # float32 (B, G)
+    mask_bits: Tensor = None  # uint8 (B, G, H, ceil(W / 8)): the masks, by geometry/mask_bits
 
 
 class Batch(NamedTuple):

@@ -60,7 +60,12 @@ class Golden:
             boxes[image, :count] = stored[f"boxes__{image}"]
             classes[image, :count] = stored[f"classes__{image}"]
             weights[image, :count] = 1.0
-        return GroundTruth(*(tf.constant(each) for each in (boxes, classes, weights)))
+        truth = GroundTruth(*(tf.constant(each) for each in (boxes, classes, weights)))
+        if "masks__0" not in stored:
+            return truth
+        masks = [stored[f"masks__{image}"] for image in images]
+        padded = [np.pad(each, [(0, rows - len(each)), (0, 0), (0, 0)]) for each in masks]
+        return truth._replace(masks=tf.constant(np.stack(padded)))
 
     def detector(self, tmp_path: Path, **keywords):
         """Build the detector and load the checkpoint that the numbers were computed with."""
@@ -75,7 +80,13 @@ class Golden:
         assert list(values.shape) == about["shape"]
         stride = about["flat_stride"]
         seen = values if stride == 1 else values.reshape(-1)[::stride]
-        return float(np.abs(seen - stored).max() / (about["max"] - about["min"]))
+        return float(np.abs(seen - stored).max() / ((about["max"] - about["min"]) or 1.0))
+
+    def sampler(self, mode: str):
+        """Give a sampler that draws, call by call, what the OD API drew."""
+        stored = np.load(self.folder / f"sampled_{mode}.npz")
+        calls = iter(sorted(stored.files))
+        return lambda candidates, positives, size: tf.constant(stored[next(calls)])[None]
 
 
 def write_checkpoint(folder: Path, prefix: Path) -> Path:
