@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
 from holdfast.checkpoints.legacy.head_names import convolutional_tf2
 from holdfast.checkpoints.legacy.leaf_names import Leaf, leaves
+from holdfast.checkpoints.legacy.neck_names import fpn_tf2
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
 from holdfast.models.backbones.backbone_spec import SlimNames
 from holdfast.models.backbones.keras_order import keras_order
@@ -42,22 +44,15 @@ def two_stages_tf1(
 
 
 def two_stages_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> dict[str, Names]:
-    """Name all parts: both halves of the network are models whose layers are numbered.
+    """Name all parts: what sees images and what sees regions are models whose layers are numbered.
 
     is_classifier: names of a checkpoint of the network alone, whose layers are numbered through,
     come first.
     """
-
-    def half(part: str, features: str, first: int) -> Names:
-        own = _under(f"{root}_feature_extractor_for_{features}/", backbone_tf2(parts[part]))
-        alone = _under("feature_extractor/", backbone_tf2(parts[part], first))
-        return map(_either, *([alone, own] if is_classifier else [own, alone]))
-
-    num_layers = len(keras_order(parts["backbone"]))
     predictor = f"{root}_mask_rcnn_box_predictor/"
+    has_pyramid = hasattr(parts["backbone"], "neck")
     named = {
-        "backbone": half("backbone", "proposal_features", 0),
-        "region_extractor": half("region_extractor", "box_classifier_features", num_layers),
+        **(_of_pyramid_tf2 if has_pyramid else _of_halves_tf2)(parts, root, is_classifier),
         "proposal_head": _under(root, _proposal_tf2(parts["proposal_head"])),
         "box_head": _under(predictor, map(_box_tf2, leaves(parts["box_head"]))),
     }
@@ -66,12 +61,49 @@ def two_stages_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> 
     return named
 
 
+def _of_halves_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> dict[str, Names]:
+    """Name the halves of a network; alone, its layers are numbered through."""
+
+    def half(part: str, scope: str, first: int) -> Names:
+        own = _under(f"{root}{scope}", backbone_tf2(parts[part]))
+        alone = _under(_CLASSIFIER_TF2, backbone_tf2(parts[part], first))
+        return map(_either, *([alone, own] if is_classifier else [own, alone]))
+
+    return {
+        "backbone": half("backbone", _IMAGES_TF2, 0),
+        "region_extractor": half(
+            "region_extractor", _REGIONS_TF2, len(keras_order(parts["backbone"]))
+        ),
+    }
+
+
+def _of_pyramid_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> dict[str, Names]:
+    """Name a network with a pyramid; a classifier has neither that nor layers for regions."""
+    backbone, regions = parts["backbone"], parts["region_extractor"]
+    own, alone = f"{root}{_IMAGES_TF2}classification_backbone/", _CLASSIFIER_TF2
+    scopes = (alone, own) if is_classifier else (own, alone)
+    network = (each.under(*scopes) for each in backbone_tf2(backbone))
+    if is_classifier:
+        return {"backbone": network, "region_extractor": iter(())}
+    pyramid = _under(f"{root}{_IMAGES_TF2}", _pyramid_tf2(backbone.neck))
+    return {
+        "backbone": chain(network, pyramid),
+        "region_extractor": _under(f"{root}{_REGIONS_TF2}", backbone_tf2(regions)),
+    }
+
+
 def _either(first: Sought, second: Sought) -> Sought:
     return Sought(first.variable, first.names + second.names)
 
 
 def _under(scope: str, sought: Names) -> Names:
     return (each.under(scope) for each in sought)
+
+
+def _pyramid_tf2(neck: Any) -> Names:
+    """Name a pyramid as in a single stage, but for the underscore of its attributes."""
+    for each in fpn_tf2(neck):
+        yield Sought(each.variable, tuple(name.removeprefix("_") for name in each.names))
 
 
 def _proposal_tf1(leaf: Leaf) -> Sought:
@@ -126,6 +158,9 @@ def _mask_layer(head: Any, leaf: Leaf) -> int:
     return len(head.convolutions) + (leaf.unit == "masks" and head.convolve_then_upsample)
 
 
+_IMAGES_TF2 = "_feature_extractor_for_proposal_features/"
+_REGIONS_TF2 = "_feature_extractor_for_box_classifier_features/"
+_CLASSIFIER_TF2 = "feature_extractor/"
 _PREDICTORS_TF1 = {"boxes": "BoxEncodingPredictor", "classes": "ClassPredictor"}
 _PREDICTORS_TF2 = {
     "boxes": "_box_prediction_head/_box_encoder_layers",

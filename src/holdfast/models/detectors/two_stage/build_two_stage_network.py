@@ -7,13 +7,19 @@ from typing import NamedTuple
 
 from holdfast.config.facts.anchor_counts import anchors_per_location
 from holdfast.config.facts.extractors import Extractor
+from holdfast.config.facts.networks import taken_levels
 from holdfast.config.schema.anchor_generator import AnchorGenerator
 from holdfast.config.schema.box_predictor import BoxPredictor, MaskRCNNBoxPredictor
 from holdfast.config.schema.faster_rcnn import FasterRcnn, FasterRcnnFeatureExtractor
+from holdfast.config.schema.feature_pyramid import FeaturePyramidNetworks
 from holdfast.errors import HoldfastError
 from holdfast.models.backbones.backbone import Backbone
+from holdfast.models.backbones.backbone_spec import BACKBONES
+from holdfast.models.backbones.dense_regions import dense_regions
 from holdfast.models.backbones.generation import Generation
+from holdfast.models.backbones.pyramid_backbone import PyramidBackbone
 from holdfast.models.backbones.region_chain import RegionChain
+from holdfast.models.backbones.resnet_v1 import default_settings
 from holdfast.models.backbones.split_networks import SPLIT_NETWORKS
 from holdfast.models.build_network import build_layer_settings
 from holdfast.models.detectors.two_stage.two_stage_network import TwoStageNetwork
@@ -22,6 +28,7 @@ from holdfast.models.heads.region_mask import RegionMaskHead
 from holdfast.models.heads.region_proposal import RegionProposalHead
 from holdfast.models.layers.convolution import LayerSettings
 from holdfast.models.layers.separable import plain
+from holdfast.models.necks.fpn import Fpn
 from holdfast.models.part_names import LegacyNames
 
 
@@ -32,7 +39,7 @@ def build_two_stage_network(config: FasterRcnn, known: Extractor) -> TwoStageNet
         raise HoldfastError(
             f"Holdfast does not build {extractor.type}.", fix=f'Use type: "{known.nearest}".'
         )
-    network = _split_network(extractor, known)
+    network = (_pyramid if known.neck == "fpn" else _split_network)(extractor, known)
     predictor = _predictor(config.second_stage_box_predictor)
     return TwoStageNetwork(
         backbone=network.of_images,
@@ -58,6 +65,30 @@ def _split_network(config: FasterRcnnFeatureExtractor, known: Extractor) -> _Net
         network.of_images(settings=settings, generation=generation, stride=stride, name="backbone"),
         network.of_regions(settings=settings, generation=generation, name="region_extractor"),
     )
+
+
+def _pyramid(config: FasterRcnnFeatureExtractor, known: Extractor) -> _Network:
+    pyramid = config.fpn or FeaturePyramidNetworks(min_level=2, max_level=6)
+    settings = build_layer_settings(config.conv_hyperparams)
+    overrides = config.override_base_feature_extractor_hyperparams
+    of_base = settings if overrides else default_settings("tf2")
+    levels = range(pyramid.min_level, pyramid.max_level + 1)
+    taken = taken_levels(levels)
+    spec = BACKBONES[known.backbone]
+    base = spec.build(
+        spec.endpoints("fpn", taken),
+        settings=_frozen_unless(config.batch_norm_trainable, of_base),
+    )
+    settings = _frozen_unless(config.batch_norm_trainable, settings)
+    neck = Fpn(
+        base.features,
+        depth=pyramid.additional_layer_depth,
+        num_coarse_levels=len(levels) - len(taken),
+        upsamples_smoothed=True,
+        settings=settings,
+        name="neck",
+    )
+    return _Network(PyramidBackbone(base, neck, name="backbone"), dense_regions(settings))
 
 
 def _frozen_unless(trains: bool, settings: LayerSettings) -> LayerSettings:
