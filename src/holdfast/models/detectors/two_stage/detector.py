@@ -24,7 +24,7 @@ from holdfast.models.detectors.two_stage.first_stage import (
     Proposals,
     ProposalTargets,
 )
-from holdfast.models.detectors.two_stage.mask_stage import MaskStage, MaskTargets
+from holdfast.models.detectors.two_stage.mask_stage import MaskStage, MaskTargets, has_masks
 from holdfast.models.detectors.two_stage.second_stage import Regions, SecondStage, of_class
 from holdfast.models.detectors.two_stage.two_stage_network import TwoStageNetwork
 from holdfast.models.detectors.two_stage.two_stage_predictions import TwoStagePredictions
@@ -226,7 +226,7 @@ class TwoStageDetector(keras.Model):
         shape = (*ops.shape(found.classes), *logits.shape[2:])
         masks = ops.sigmoid(ops.reshape(of_class(logits, found.classes), shape))
         regions = Regions(pixels, found.count, None)
-        if truth is not None:
+        if truth is not None and has_masks(truth):
             true_boxes = to_pixels(truth.boxes, *predictions.sides)
             regions = regions._replace(targets=self._second.assign(pixels, truth, true_boxes))
         return predictions._replace(
@@ -299,10 +299,10 @@ class TwoStageDetector(keras.Model):
         names = [first_stage.LOCALIZATION, first_stage.OBJECTNESS]
         if self.settings.second is not None:
             names += [second_stage.LOCALIZATION, second_stage.CLASSIFICATION]
+        counts = dict.fromkeys(names, ops.sum(prepared.image_weights))
         if self.settings.masks is not None:
-            names += [mask_stage.MASK]
-        images = ops.sum(prepared.image_weights)
-        return dict.fromkeys(names, images)
+            counts[mask_stage.MASK] = ops.sum(prepared.object_weights)
+        return counts
 
     def terms(
         self,

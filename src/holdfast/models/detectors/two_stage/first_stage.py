@@ -34,6 +34,7 @@ class ProposalTargets(NamedTuple):
     box_targets: Tensor  # float32 (B, A, 4)
     box_weights: Tensor  # float32 (B, A)  0 where not sampled
     image_weights: Tensor  # float32 (B,)  1 for an image that counts, in all stages
+    object_weights: Tensor  # float32 (B,)  1 for an image that counts and has objects
 
 
 class Proposals(NamedTuple):
@@ -101,6 +102,7 @@ class FirstStage:
             box_targets=assigned.box_targets,
             box_weights=assigned.box_weights * drawn,
             image_weights=ops.ones((ops.shape(truth.weights)[0],)),
+            object_weights=ops.cast(ops.any(truth.weights > 0.0, axis=1), "float32"),
         )
 
     def propose(self, codes: Tensor, logits: Tensor, anchors: Tensor, windows: Tensor) -> Proposals:

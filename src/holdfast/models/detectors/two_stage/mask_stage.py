@@ -46,12 +46,12 @@ class MaskStage:
         width: Tensor,
     ) -> MaskTargets:
         """Cut the masks of the objects to the normalized regions (B, P, 4) assigned to them."""
-        stored = truth.masks if truth.mask_bits is None else truth.mask_bits
-        if stored is None:
+        if not has_masks(truth):
             raise HoldfastError(
                 "The ground truth has no masks, and the detector learns them.",
                 fix="Set load_instance_masks: true in the input reader, or number_of_stages: 2.",
             )
+        stored = truth.masks if truth.mask_bits is None else truth.mask_bits
         is_positive = assigned.matches.state == int(MatchState.POSITIVE)
         index = ops.where(is_positive, assigned.matches.box_index, 0)
         if stored.shape[1] == 0:
@@ -72,16 +72,20 @@ class MaskStage:
         image_weights: Tensor,
         normalizers: Mapping[str, Tensor],
     ) -> dict[str, Tensor]:
-        """Average over the cells of all masks of logits (R, C or 1, h, w).
+        """Average logits (R, C or 1, h, w) over the cells of each image's masks, then over images.
 
-        How many masks there are shows only when the network has run. Of a batch computed in parts
-        each part is averaged by itself, and these by their images: normalizers count the whole.
+        The OD API averages over the masks of all images at once. How many those are shows only
+        when the network has run, too late for a batch that is computed in parts.
         """
         cells = self.size[0] * self.size[1]
         shape = (*ops.shape(targets.classes), cells)
         own = ops.reshape(of_class(logits, targets.classes), shape)
-        weights = targets.weights * image_weights[:, None]
-        losses = sigmoid(own, ops.reshape(targets.masks, shape), weights)  # (B, P)
-        average = ops.sum(losses) / ops.maximum(ops.sum(weights) * cells, 1.0)
-        share = ops.sum(image_weights) / ops.maximum(normalizers[MASK], 1.0)
-        return {MASK: self.weight * average * share}
+        losses = sigmoid(own, ops.reshape(targets.masks, shape), targets.weights)  # (B, P)
+        counted = ops.maximum(ops.sum(targets.weights, axis=1) * cells, 1.0)
+        averages = ops.sum(losses, axis=1) / counted * image_weights  # (B,)
+        return {MASK: self.weight * ops.sum(averages) / ops.maximum(normalizers[MASK], 1.0)}
+
+
+def has_masks(truth: GroundTruth) -> bool:
+    """Tell whether the objects have masks, in either form."""
+    return truth.masks is not None or truth.mask_bits is not None
