@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -25,22 +25,21 @@ def two_stages_tf1(
     is_classifier: names of a checkpoint of the network alone, which knows no stages, come first.
     """
 
-    def half(part: str, stage: str, staged: SlimNames) -> Names:
-        own = backbone_tf1(parts[part], staged)
-        own = _under(f"{stage}FeatureExtractor/{network.scope}/", own)
-        alone = _under(f"{network.scope}/", backbone_tf1(parts[part], network))
+    def half(part: Any, stage: str, staged: SlimNames) -> Names:
+        normalized = map(_or_bias, backbone_tf1(part, staged))
+        own = _under(f"{stage}FeatureExtractor/{network.scope}/", normalized)
+        alone = _under(f"{network.scope}/", backbone_tf1(part, network))
         return map(_either, *([alone, own] if is_classifier else [own, alone]))
 
     of_regions = replace(network, units=network.region_units or network.units)
-    named = {
-        "backbone": half("backbone", "FirstStage", network),
-        "region_extractor": half("region_extractor", "SecondStage", of_regions),
-        "proposal_head": map(_proposal_tf1, leaves(parts["proposal_head"])),
-        "box_head": map(_box_tf1, leaves(parts["box_head"])),
+    naming: dict[str, Callable[[Any], Names]] = {
+        "backbone": lambda part: half(part, "FirstStage", network),
+        "region_extractor": lambda part: half(part, "SecondStage", of_regions),
+        "proposal_head": lambda part: map(_proposal_tf1, leaves(part)),
+        "box_head": lambda part: map(_box_tf1, leaves(part)),
+        "mask_head": _mask_tf1,
     }
-    if "mask_head" in parts:
-        named["mask_head"] = _mask_tf1(parts["mask_head"])
-    return named
+    return {name: naming[name](part) for name, part in parts.items()}
 
 
 def two_stages_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> dict[str, Names]:
@@ -51,14 +50,15 @@ def two_stages_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> 
     """
     predictor = f"{root}_mask_rcnn_box_predictor/"
     has_pyramid = hasattr(parts["backbone"], "neck")
-    named = {
-        **(_of_pyramid_tf2 if has_pyramid else _of_halves_tf2)(parts, root, is_classifier),
-        "proposal_head": _under(root, _proposal_tf2(parts["proposal_head"])),
-        "box_head": _under(predictor, map(_box_tf2, leaves(parts["box_head"]))),
+    naming: dict[str, Callable[[Any], Names]] = {
+        "proposal_head": lambda part: _under(root, _proposal_tf2(part)),
+        "box_head": lambda part: _under(predictor, map(_box_tf2, leaves(part))),
+        "mask_head": lambda part: _under(predictor, _mask_tf2(part)),
     }
-    if "mask_head" in parts:
-        named["mask_head"] = _under(predictor, _mask_tf2(parts["mask_head"]))
-    return named
+    return {
+        **(_of_pyramid_tf2 if has_pyramid else _of_halves_tf2)(parts, root, is_classifier),
+        **{name: naming[name](part) for name, part in parts.items() if name in naming},
+    }
 
 
 def _of_halves_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> dict[str, Names]:
@@ -69,31 +69,40 @@ def _of_halves_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> 
         alone = _under(_CLASSIFIER_TF2, backbone_tf2(parts[part], first))
         return map(_either, *([alone, own] if is_classifier else [own, alone]))
 
-    return {
-        "backbone": half("backbone", _IMAGES_TF2, 0),
-        "region_extractor": half(
-            "region_extractor", _REGIONS_TF2, len(keras_order(parts["backbone"]))
-        ),
-    }
+    named = {"backbone": half("backbone", _IMAGES_TF2, 0)}
+    if "region_extractor" in parts:
+        first = len(keras_order(parts["backbone"]))
+        named["region_extractor"] = half("region_extractor", _REGIONS_TF2, first)
+    return named
 
 
 def _of_pyramid_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) -> dict[str, Names]:
     """Name a network with a pyramid; a classifier has neither that nor layers for regions."""
-    backbone, regions = parts["backbone"], parts["region_extractor"]
+    backbone, regions = parts["backbone"], parts.get("region_extractor")
     own, alone = f"{root}{_IMAGES_TF2}classification_backbone/", _CLASSIFIER_TF2
     scopes = (alone, own) if is_classifier else (own, alone)
     network = (each.under(*scopes) for each in backbone_tf2(backbone))
     if is_classifier:
         return {"backbone": network, "region_extractor": iter(())}
     pyramid = _under(f"{root}{_IMAGES_TF2}", _pyramid_tf2(backbone.neck))
-    return {
-        "backbone": chain(network, pyramid),
-        "region_extractor": _under(f"{root}{_REGIONS_TF2}", backbone_tf2(regions)),
-    }
+    named: dict[str, Names] = {"backbone": chain(network, pyramid)}
+    if regions is not None:
+        named["region_extractor"] = _under(f"{root}{_REGIONS_TF2}", backbone_tf2(regions))
+    return named
 
 
 def _either(first: Sought, second: Sought) -> Sought:
     return Sought(first.variable, first.names + second.names)
+
+
+def _or_bias(sought: Sought) -> Sought:
+    """Let a bias stand for batch norm's beta.
+
+    With some versions of slim the first stage of the OD API was built without batch norm: a bias
+    then is all that there is, and a normalization that was never trained changes nothing else.
+    """
+    biases = [name.replace("BatchNorm/beta", "biases") for name in sought.names]
+    return Sought(sought.variable, tuple(dict.fromkeys((*sought.names, *biases))))
 
 
 def _under(scope: str, sought: Names) -> Names:
