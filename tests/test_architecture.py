@@ -34,6 +34,7 @@ TENSORFLOW_ROOMS = {
 # Keras has no kernel for what these do.
 TENSORFLOW_FILES = {
     "holdfast.geometry.chance",
+    "holdfast.geometry.regions",
     "holdfast.geometry.suppression",
     "holdfast.models.layers.batch_norm",
     "holdfast.models.layers.dropout",

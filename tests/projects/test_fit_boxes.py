@@ -12,7 +12,7 @@ from holdfast.config.recipes.fill import recipe_model
 from holdfast.config.recipes.recipe import RECIPES, find_recipe
 from holdfast.data.survey.inspection import records_of
 from holdfast.data.survey.statistics_cache import record_statistics
-from holdfast.models.detectors.build_detector import build_anchor_generator
+from holdfast.models.detectors.build_anchor_parts import build_anchor_generator
 from holdfast.models.detectors.build_layout import usable_records
 from holdfast.projects.fit_boxes import choose_anchors, fit_network
 

@@ -47,11 +47,14 @@ class EvaluationStep:
         self, images: Tensor, sizes: Tensor, truth: LabeledTruth, is_real: Tensor
     ) -> EvaluatedBatch:
         inputs = self._detector.normalize(images, sizes)
-        predictions = self._detector(inputs, sizes=sizes, training=False)
-        detections = self._detector.detections(predictions, sizes)
         if not self._with_loss:
-            return EvaluatedBatch(detections, {})
-        targets = self._detector.targets(_in_padded_frame(truth, sizes, images), sizes, predictions)
+            predictions = self._detector(inputs, sizes=sizes, training=False)
+            return EvaluatedBatch(self._detector.detections(predictions, sizes), {})
+        seen = _in_padded_frame(truth, sizes, images)
+        # With the truth, a detector of two stages says what its proposals should have been.
+        predictions = self._detector(inputs, sizes=sizes, truth=seen, training=False)
+        detections = self._detector.detections(predictions, sizes)
+        targets = self._detector.targets(seen, sizes, predictions)
         terms = dict(self._detector.loss_terms(predictions, _of_real_images(targets, is_real)))
         if self._with_regularization:
             terms[REGULARIZATION] = self._detector.regularization_loss()

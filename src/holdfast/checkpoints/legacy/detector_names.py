@@ -1,11 +1,11 @@
-"""Where a checkpoint of the OD API keeps each variable of a single-stage detector."""
+"""Where a checkpoint of the OD API keeps each variable of a detector."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from holdfast.checkpoints.legacy import head_names, neck_names
+from holdfast.checkpoints.legacy import head_names, neck_names, region_names
 from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
 from holdfast.checkpoints.legacy.legacy_sorting import VALUE_SUFFIX, Generation
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
@@ -15,14 +15,18 @@ from holdfast.models.detectors.interface import Detector
 
 Kind = Literal["full", "detection", "fine_tune", "classification"]
 
-# Which parts of a detector a kind of loading fills, as in the OD API. `fine_tune` is the name that
-# `detection` had for CenterNet.
-PARTS: dict[Kind, tuple[str, ...]] = {
-    "full": ("backbone", "neck", "head"),
-    "detection": ("backbone", "neck"),
-    "fine_tune": ("backbone", "neck"),
-    "classification": ("backbone",),
+# Which parts of a detector a kind of loading fills, as in the OD API; "full" fills all. `fine_tune`
+# is the name that `detection` had for CenterNet.
+_FILLED: dict[Kind, frozenset[str]] = {
+    "detection": frozenset({"backbone", "neck", "region_extractor"}),
+    "fine_tune": frozenset({"backbone", "neck", "region_extractor"}),
+    "classification": frozenset({"backbone", "region_extractor"}),
 }
+
+
+def filled_parts(detector: Detector, kind: Kind) -> list[str]:
+    """List the parts of a detector that a kind of loading fills."""
+    return [name for name in detector.parts() if kind == "full" or name in _FILLED[kind]]
 
 
 def names_of(
@@ -33,21 +37,39 @@ def names_of(
     names: those in the checkpoint; the objects above the detector in a TF2 checkpoint are found
     from them.
     """
+    has_regions = detector.legacy.head == "second_stage"
+    parts, is_classifier = detector.parts(), kind == "classification"
     if generation == "tf1":
-        named = _parts_tf1(detector, kind)
+        network = _slim_names(detector)
+        named = (
+            region_names.two_stages_tf1(parts, network, is_classifier)
+            if has_regions
+            else _parts_tf1(detector, kind, network)
+        )
     else:
-        named = _parts_tf2(detector, kind, _root(names))
-    return [sought for part in PARTS[kind] for sought in named[part]]
+        root = _root(names)
+        named = (
+            region_names.two_stages_tf2(parts, root, is_classifier)
+            if has_regions
+            else _parts_tf2(detector, kind, root)
+        )
+        named = {part: _with_suffix(sought) for part, sought in named.items()}
+    return [sought for part in filled_parts(detector, kind) for sought in named[part]]
 
 
-def _parts_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
-    legacy, parts = detector.legacy, detector.parts()
-    network = BACKBONES[legacy.backbone].slim
+def _slim_names(detector: Detector) -> SlimNames:
+    backbone = detector.legacy.backbone
+    network = BACKBONES[backbone].slim
     if network is None:
         raise HoldfastError(
-            f"The checkpoint is name-based (TF1), and {legacy.backbone} was never in TF1.",
+            f"The checkpoint is name-based (TF1), and {backbone} was never in TF1.",
             fix="Give a checkpoint of the detector's own network.",
         )
+    return network
+
+
+def _parts_tf1(detector: Detector, kind: Kind, network: SlimNames) -> dict[str, Names]:
+    legacy, parts = detector.legacy, detector.parts()
     scope = f"{network.scope}/"
     extractor = f"FeatureExtractor/{scope}"
     # A classifier's checkpoint has no scope around the network's.
@@ -62,7 +84,7 @@ def _parts_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
 def _parts_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
     legacy, parts = detector.legacy, detector.parts()
     extractor = f"{root}_feature_extractor/"
-    named = {
+    return {
         "backbone": (
             _backbone_tf2(parts["backbone"], extractor, kind)
             if BACKBONES[legacy.backbone].is_numbered
@@ -73,7 +95,6 @@ def _parts_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
             _HEADS_TF2.get(legacy.head, _unnamed)(parts["head"]), f"{root}_box_predictor/"
         ),
     }
-    return {part: _with_suffix(sought) for part, sought in named.items()}
 
 
 def _backbone_tf2(backbone: Any, extractor: str, kind: Kind) -> Names:
@@ -116,10 +137,18 @@ def _unnamed(part: Any, network: SlimNames | None = None) -> Names:
     return (Sought(variable, (variable.path,)) for variable in part.weights)
 
 
+_BELOW_ROOT = (
+    "_feature_extractor/",
+    "_box_predictor/",
+    "_feature_extractor_for_proposal_features/",
+    "_feature_extractor_for_box_classifier_features/",
+)
+
+
 def _root(names: Iterable[str]) -> str:
     """Find what precedes the detector in the keys: `model/`, unless someone saved it otherwise."""
     for name in names:
-        for attribute in ("_feature_extractor/", "_box_predictor/"):
+        for attribute in _BELOW_ROOT:
             root, found, _ = name.partition(attribute)
             if found and (not root or root.endswith("/")):
                 return root

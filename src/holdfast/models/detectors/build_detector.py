@@ -2,66 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-
 import keras
 
-from holdfast.config.facts.extractors import Extractor, extractor, nearest_names
-from holdfast.config.facts.input_sizes import InputShape, input_shape
 from holdfast.config.facts.networks import detector_of
-from holdfast.config.keywords import all_keywords
-from holdfast.config.part_choices import chosen_part
-from holdfast.config.schema import anchor_generator as anchor_schema
-from holdfast.config.schema import box_coder as coder_schema
-from holdfast.config.schema import matcher as matcher_schema
-from holdfast.config.schema import score_calibration as calibration_schema
-from holdfast.config.schema.anchor_generator import AnchorGenerator
-from holdfast.config.schema.box_predictor import (
-    BoxPredictor,
-    WeightSharedConvolutionalBoxPredictor,
-)
-from holdfast.config.schema.image_resizer import ImageResizer
-from holdfast.config.schema.losses import ClassificationLoss, LocalizationLoss, Loss
+from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
-from holdfast.config.schema.post_processing import BatchNonMaxSuppression, PostProcessing
-from holdfast.config.schema.ssd import Ssd, SsdFeatureExtractor
-from holdfast.data.input.build_input import build_resizer
+from holdfast.config.schema.ssd import Ssd
 from holdfast.errors import HoldfastError
-from holdfast.geometry import anchors, coding, overlap
-from holdfast.geometry.greedy_matching import GreedyMatcher
-from holdfast.geometry.matching import AnchorMatcher, ArgmaxMatcher
-from holdfast.geometry.sampling import Sampler, balanced_sample
-from holdfast.geometry.targets import AnchorAssigner
-from holdfast.losses.build_losses import (
-    Choices,
-    build_classification_loss,
-    build_localization_loss,
-    build_miner,
-    compares_boxes,
-)
-from holdfast.models.backbones.backbone_spec import BACKBONES
-from holdfast.models.build_network import build_head, build_network
-from holdfast.models.detectors.single_stage.detector import (
-    SeededSampler,
-    SingleStageDetector,
-    SingleStageSettings,
-)
-from holdfast.models.detectors.single_stage.loss_terms import SingleStageLoss
-from holdfast.models.inference.detections import Suppression
-from holdfast.models.inference.preprocessing import Preprocessing
-from holdfast.models.inference.scores import (
-    Calibration,
-    Conversion,
-    InterpolatedColumns,
-    InterpolatedScores,
-    Knots,
-    ScoreConversion,
-)
-from holdfast.models.layers.batch_norm import freeze as freeze_batch_norms
-from holdfast.models.part_names import LegacyNames
-from holdfast.registry import NOT_FOUND_FIX
+from holdfast.geometry.sampling import Sampler
+from holdfast.models.detectors.interface import Detector
+from holdfast.models.detectors.single_stage.build_single_stage import build_single_stage
+from holdfast.models.detectors.two_stage.build_two_stage import build_two_stage
 
 _PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16")
 
@@ -72,7 +24,7 @@ def build_detector(
     precision: str = "float32",
     freeze_batch_norm: bool = False,
     sampler: Sampler | None = None,
-) -> SingleStageDetector:
+) -> Detector:
     """Build the detector that a config describes, with fresh weights.
 
     Args:
@@ -104,279 +56,21 @@ def build_detector(
         )
     if isinstance(config, DetectionModel):
         config = TrainEvalPipelineConfig(model=config)
-    detector = detector_of(config.model) if config.model is not None else None
-    if config.model is None or not isinstance(detector, Ssd):
-        raise HoldfastError(
-            "The config has no single-stage detector.", fix="Write model { ssd { … } }."
-        )
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        return _single_stage(config.model, detector, freeze_batch_norm, sampler, config.parts)
+        return _of_family(config, freeze_batch_norm, sampler)
     finally:
         keras.config.set_dtype_policy(before)
 
 
-def _single_stage(
-    model: DetectionModel,
-    config: Ssd,
-    freeze: bool,
-    sampler: Sampler | None,
-    choices: Choices,
-) -> SingleStageDetector:
-    refuse_unsupported(config)
-    known = _known_extractor(config)
-    network = build_network(config.feature_extractor or SsdFeatureExtractor(), known)
-    anchor_generator = build_anchor_generator(config.anchor_generator or AnchorGenerator())
-    per_location = anchor_generator.anchors_per_location
-    if len(per_location) != len(network.neck.features):
-        raise HoldfastError(
-            f"The anchor generator lays anchors on {len(per_location)} feature maps, and the "
-            f"network has {len(network.neck.features)}.",
-            fix="Make num_layers, or min_level and max_level, of the two agree.",
-        )
-    head = build_head(
-        config.box_predictor or BoxPredictor(),
-        known,
-        features=network.neck.features,
-        anchors_per_location=per_location,
-        num_class_slots=config.num_classes + config.add_background_class,
-        own=chosen_part(choices, "head"),
+def _of_family(config: TrainEvalPipelineConfig, freeze: bool, sampler: Sampler | None) -> Detector:
+    model = config.model or DetectionModel()
+    match detector_of(model):
+        case Ssd() as chosen:
+            return build_single_stage(model, chosen, freeze, sampler, config.parts)
+        case FasterRcnn() as chosen:
+            return build_two_stage(model, chosen, freeze, sampler, config.parts)
+    raise HoldfastError(
+        "The config has no detector that Holdfast builds.", fix="Write model { ssd { … } }."
     )
-    shape = input_shape(model) or InputShape(_UNLIMITED_SIDE, _UNLIMITED_SIDE, fixed=False)
-    settings = _settings(config, known, anchor_generator, shape, sampler, choices)
-    detector = SingleStageDetector(network.backbone, network.neck, head, settings, name="detector")
-    if freeze or config.freeze_batchnorm:
-        freeze_batch_norms(detector)
-    detector(keras.KerasTensor((1, shape.height, shape.width, 3), "float32"))
-    return detector
-
-
-def _settings(
-    config: Ssd,
-    known: Extractor,
-    anchor_generator: anchors.AnchorLayer,
-    shape: InputShape,
-    sampler: Sampler | None,
-    choices: Choices,
-) -> SingleStageSettings:
-    coder = build_coder(config.box_coder or coder_schema.BoxCoder())
-    post_processing = config.post_processing or PostProcessing()
-    return SingleStageSettings(
-        num_classes=config.num_classes,
-        preprocessing=_preprocessing(config, known),
-        anchor_generator=anchor_generator,
-        assigner=AnchorAssigner(
-            similarity=build_similarity(
-                config.similarity_calculator or matcher_schema.RegionSimilarityCalculator()
-            ),
-            matcher=build_matcher(config.matcher or matcher_schema.Matcher()),
-            coder=coder,
-            negative_class_weight=config.negative_class_weight,
-        ),
-        loss=_loss(config, coder, choices),
-        score_converter=_score_converter(config, post_processing),
-        suppression=build_suppression(post_processing),
-        legacy=LegacyNames(
-            backbone=known.backbone, neck=known.neck or "", head=_head_name(config, choices)
-        ),
-        input_shape=(shape.height, shape.width),
-        pad_to_multiple=(config.feature_extractor or SsdFeatureExtractor()).pad_to_multiple,
-        uses_confidences=config.use_confidences_as_targets,
-        implicit_class_weight=config.implicit_example_weight,
-        sampler=_sampler(config, sampler),
-    )
-
-
-_UNLIMITED_SIDE = 320  # an input to build by, where the resizer sets no size
-
-
-def _preprocessing(config: Ssd, known: Extractor) -> Preprocessing:
-    resizer = config.image_resizer or ImageResizer()
-    chosen = resizer.chosen("image_resizer_oneof")
-    color = getattr(chosen, "per_channel_pad_value", ()) or (0.0, 0.0, 0.0)
-    return Preprocessing(
-        resize=build_resizer(resizer),
-        normalization=BACKBONES[known.backbone].normalization,
-        padding=None if resizer.fixed_shape_resizer is not None else color,
-    )
-
-
-def _loss(config: Ssd, coder: coding.Coder, choices: Choices) -> SingleStageLoss:
-    loss = config.loss or Loss()
-    localization = loss.localization_loss or LocalizationLoss()
-    return SingleStageLoss(
-        classification=build_classification_loss(
-            loss.classification_loss or ClassificationLoss(), choices
-        ),
-        localization=build_localization_loss(localization, choices),
-        compares_boxes=compares_boxes(localization, choices),
-        coder=coder,
-        has_background_column=config.add_background_class,
-        background_as_zeros=config.encode_background_as_zeros or not config.add_background_class,
-        classification_weight=loss.classification_weight,
-        localization_weight=loss.localization_weight,
-        miner=build_miner(loss),
-        normalizes_by_matches=config.normalize_loss_by_num_matches,
-        normalizes_by_code_size=config.normalize_loc_loss_by_codesize,
-    )
-
-
-def _sampler(config: Ssd, given: Sampler | None) -> SeededSampler | None:
-    sampling = config.loss.random_example_sampler if config.loss else None
-    if sampling is None:
-        return None
-    if given is not None:
-        return lambda seeds: given
-    fraction = sampling.positive_sample_fraction
-    return lambda seeds: partial(balanced_sample, positive_fraction=fraction, seeds=seeds)
-
-
-def _score_converter(config: Ssd, post_processing: PostProcessing) -> ScoreConversion:
-    """Make the conversion; a weight-shared predictor can have one too, but not a second."""
-    converter = build_score_converter(post_processing)
-    predictor = config.box_predictor and config.box_predictor.chosen("box_predictor_oneof")
-    converts = isinstance(predictor, WeightSharedConvolutionalBoxPredictor) and bool(
-        predictor.score_converter
-    )
-    if not converts:
-        return converter
-    if converter.conversion != "IDENTITY":
-        raise HoldfastError(
-            "Both the box predictor and post_processing convert scores.",
-            fix="Remove score_converter from the box predictor.",
-        )
-    return replace(converter, conversion="SIGMOID")
-
-
-def _head_name(config: Ssd, choices: Choices) -> str:
-    if (own := chosen_part(choices, "head")) is not None:
-        return own.name
-    predictor = config.box_predictor
-    is_shared = predictor and predictor.weight_shared_convolutional_box_predictor is not None
-    return "weight_shared" if is_shared else "convolutional"
-
-
-def _known_extractor(config: Ssd) -> Extractor:
-    name = config.feature_extractor.type if config.feature_extractor else ""
-    known = extractor(name)
-    if known is None or known.architecture != "ssd":
-        similar = nearest_names(name, architecture="ssd")
-        fix = f"Did you mean {' or '.join(similar)}?" if similar else "See docs/models.md."
-        raise HoldfastError(
-            f"There is no single-stage feature extractor {name!r}.", fix=f"{fix} {NOT_FOUND_FIX}."
-        )
-    return known
-
-
-def refuse_unsupported(config: Ssd) -> None:
-    """Raise for settings that change the numbers and that no part here obeys."""
-    loss = config.loss or Loss()
-    features = config.feature_extractor or SsdFeatureExtractor()
-    for name, is_set in {
-        "mask_head_config": config.mask_head_config is not None,
-        "explicit_background_class": config.explicit_background_class,
-        "loss.equalization_loss": bool(loss.equalization_loss and loss.equalization_loss.weight),
-        "loss.expected_loss_weights": bool(loss.expected_loss_weights),
-        "feature_extractor.replace_preprocessor_with_placeholder": (
-            features.replace_preprocessor_with_placeholder
-        ),
-        "feature_extractor.use_hardswish": features.use_hardswish,
-    }.items():
-        if is_set:
-            raise HoldfastError(f"ssd.{name} is not supported.", fix="Remove it.")
-
-
-def build_anchor_generator(config: anchor_schema.AnchorGenerator) -> anchors.AnchorLayer:
-    """Make the anchor generator."""
-    match config.chosen("anchor_generator_oneof"):
-        case anchor_schema.SsdAnchorGenerator() as chosen:
-            return anchors.SsdAnchors(**all_keywords(chosen))
-        case anchor_schema.MultiscaleAnchorGenerator() as chosen:
-            return anchors.MultiscaleAnchors(**all_keywords(chosen))
-        case anchor_schema.GridAnchorGenerator() as chosen:
-            return anchors.GridAnchors(**all_keywords(chosen))
-        case anchor_schema.FlexibleGridAnchorGenerator() as chosen:
-            grids = [anchors.GridLevel(**all_keywords(grid)) for grid in chosen.anchor_grid]
-            return anchors.FlexibleGridAnchors(
-                anchor_grid=grids, normalize_coordinates=chosen.normalize_coordinates
-            )
-    raise _nothing("anchor_generator", "ssd_anchor_generator { aspect_ratios: 1.0 }")
-
-
-def build_coder(config: coder_schema.BoxCoder) -> coding.Coder:
-    """Make the box coder."""
-    match config.chosen("box_coder_oneof"):
-        case coder_schema.FasterRcnnBoxCoder() as chosen:
-            return coding.FasterRcnnCoder(**all_keywords(chosen))
-        case coder_schema.MeanStddevBoxCoder() as chosen:
-            return coding.MeanStddevCoder(**all_keywords(chosen))
-        case coder_schema.SquareBoxCoder() as chosen:
-            return coding.SquareCoder(**all_keywords(chosen))
-        case coder_schema.KeypointBoxCoder():
-            raise HoldfastError(
-                "Single-stage detectors with a keypoint_box_coder are not supported.",
-                fix="Use box_coder { faster_rcnn_box_coder { } }, or CenterNet for keypoints.",
-            )
-    raise _nothing("box_coder", "faster_rcnn_box_coder { }")
-
-
-def build_matcher(config: matcher_schema.Matcher) -> AnchorMatcher:
-    """Make the matcher; use_matmul_gather chooses an implementation for TPUs only."""
-    match config.chosen("matcher_oneof"):
-        case matcher_schema.ArgMaxMatcher() as chosen:
-            return ArgmaxMatcher(**all_keywords(chosen, "use_matmul_gather"))
-        case matcher_schema.BipartiteMatcher():
-            return GreedyMatcher()
-    raise _nothing("matcher", "argmax_matcher { }")
-
-
-def build_similarity(config: matcher_schema.RegionSimilarityCalculator) -> overlap.Similarity:
-    """Make the function that says how alike two boxes are."""
-    match config.chosen("region_similarity"):
-        case matcher_schema.NegSqDistSimilarity():
-            return overlap.negative_squared_distance
-        case matcher_schema.IouSimilarity():
-            return overlap.iou
-        case matcher_schema.IoaSimilarity():
-            return overlap.ioa
-        case matcher_schema.ThresholdedIouSimilarity(iou_threshold=threshold):
-            return partial(overlap.thresholded_iou, iou_threshold=threshold)
-    raise _nothing("similarity_calculator", "iou_similarity { }")
-
-
-def build_suppression(config: PostProcessing) -> Suppression:
-    """Make the non-maximum suppression."""
-    return Suppression(**all_keywords(config.batch_non_max_suppression or BatchNonMaxSuppression()))
-
-
-def build_score_converter(config: PostProcessing) -> ScoreConversion:
-    """Make the conversion of logits to scores."""
-    chosen = config.calibration_config and config.calibration_config.chosen("calibrator")
-    scale = config.logit_scale
-    calibration: Calibration | None = None
-    match chosen:
-        case calibration_schema.TemperatureScalingCalibration(scaler=scaler):
-            scale *= scaler
-        case calibration_schema.FunctionApproximation(x_y_pairs=pairs) if pairs:
-            calibration = InterpolatedScores(knots=_knots(pairs))
-        case calibration_schema.ClassIdFunctionApproximations(class_id_xy_pairs_map=pairs):
-            by_column = {column: _knots(each) for column, each in dict(pairs).items()}
-            calibration = InterpolatedColumns(knots=by_column)
-        case None:
-            pass
-        case _:
-            raise HoldfastError(
-                "calibration_config: sigmoid calibration is not supported.",
-                fix="Write it as function_approximation { x_y_pairs { … } }.",
-            )
-    conversion: Conversion = config.score_converter.name  # type: ignore[assignment]
-    return ScoreConversion(conversion=conversion, logit_scale=scale, calibration=calibration)
-
-
-def _knots(pairs: calibration_schema.XYPairs) -> Knots:
-    return tuple((pair.x, pair.y) for pair in pairs.x_y_pair)
-
-
-def _nothing(block: str, example: str) -> HoldfastError:
-    return HoldfastError(f"{block} chooses nothing.", fix=f"Write {block} {{ {example} }}")

@@ -27,7 +27,7 @@ from holdfast.data.survey.anchor_coverage import (
 from holdfast.data.survey.inspection import Records
 from holdfast.data.survey.observe import Observation, observe_records, repeated_images_merged
 from holdfast.data.survey.statistics import Statistics
-from holdfast.models.detectors.build_detector import build_anchor_generator
+from holdfast.models.detectors.build_anchor_parts import build_anchor_generator
 from holdfast.progress import Progress, silent
 
 
