@@ -47,13 +47,14 @@ class GroundTruth(NamedTuple):
     boxes: Tensor  # float32 (B, G, 4) y_min, x_min, y_max, x_max, normalized to the padded input
     classes: Tensor  # int32 (B, G) 0-based
     weights: Tensor  # float32 (B, G); 0 = padding
-    masks: Tensor = None  # uint8 (B, G, H, W) at input size
+    masks: Tensor = None  # uint8 (B, G, H, W) at input size; a Batch carries mask_bits instead
     keypoints: Tensor = None  # float32 (B, G, K, 2) y, x normalized to the padded input; NaN = none
     visibilities: Tensor = None  # bool (B, G, K)
     is_crowd: Tensor = None  # bool (B, G)
     group_of: Tensor = None  # bool (B, G)
     difficult: Tensor = None  # bool (B, G)
     confidences: Tensor = None  # float32 (B, G)
+    mask_bits: Tensor = None  # uint8 (B, G, H, ceil(W / 8)): the masks, by geometry/mask_bits
 
 
 class Batch(NamedTuple):
