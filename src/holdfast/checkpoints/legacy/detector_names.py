@@ -1,4 +1,4 @@
-"""Where a checkpoint of the OD API keeps each variable of a single-stage detector."""
+"""Where a checkpoint of the OD API keeps each variable of a detector."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from holdfast.checkpoints.legacy import head_names, neck_names
 from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
+from holdfast.checkpoints.legacy.center_net_names import center_net_tf2
 from holdfast.checkpoints.legacy.legacy_sorting import VALUE_SUFFIX, Generation
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
 from holdfast.errors import HoldfastError
@@ -14,6 +15,7 @@ from holdfast.models.backbones.backbone_spec import BACKBONES, SlimNames
 from holdfast.models.detectors.interface import Detector
 
 Kind = Literal["full", "detection", "fine_tune", "classification"]
+HEATMAPS = "heatmaps"  # the head of CenterNet
 
 # Which parts of a detector a kind of loading fills, as in the OD API. `fine_tune` is the name that
 # `detection` had for CenterNet.
@@ -37,11 +39,16 @@ def names_of(
         named = _parts_tf1(detector, kind)
     else:
         named = _parts_tf2(detector, kind, _root(names))
-    return [sought for part in PARTS[kind] for sought in named[part]]
+    return [sought for part in PARTS[kind] if part in named for sought in named[part]]
 
 
 def _parts_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
     legacy, parts = detector.legacy, detector.parts()
+    if legacy.head == HEATMAPS:
+        raise HoldfastError(
+            "The checkpoint is name-based (TF1), and CenterNet was never in TF1.",
+            fix="Give a checkpoint of the detector's own network.",
+        )
     network = BACKBONES[legacy.backbone].slim
     if network is None:
         raise HoldfastError(
@@ -61,6 +68,10 @@ def _parts_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
 
 def _parts_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
     legacy, parts = detector.legacy, detector.parts()
+    if legacy.head == HEATMAPS:
+        from_classifier = kind == "classification"
+        found = center_net_tf2(detector, root, from_classifier=from_classifier)
+        return {part: _with_suffix(sought) for part, sought in found.items()}
     extractor = f"{root}_feature_extractor/"
     named = {
         "backbone": (
@@ -119,7 +130,7 @@ def _unnamed(part: Any, network: SlimNames | None = None) -> Names:
 def _root(names: Iterable[str]) -> str:
     """Find what precedes the detector in the keys: `model/`, unless someone saved it otherwise."""
     for name in names:
-        for attribute in ("_feature_extractor/", "_box_predictor/"):
+        for attribute in ("_feature_extractor/", "_box_predictor/", "_prediction_head_dict/"):
             root, found, _ = name.partition(attribute)
             if found and (not root or root.endswith("/")):
                 return root

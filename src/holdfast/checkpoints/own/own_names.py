@@ -12,6 +12,7 @@ def own_names(detector: Detector, kind: Kind) -> list[Sought]:
     return [
         Sought(variable, (f"model/{inner_path(detector, variable.path)}",))
         for part in PARTS[kind]
+        if part in detector.parts()  # an hourglass has no neck
         for variable in detector.parts()[part].weights
     ]
 

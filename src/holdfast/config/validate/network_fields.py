@@ -49,14 +49,13 @@ def check_family(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
     if name in _FAMILIES:
         yield Problem(
             path=f"model.{name}",
-            message=f"Holdfast does not build {_FAMILIES[name]}, only SSD",
+            message=f"Holdfast does not build {_FAMILIES[name]}",
             fix="start from a single-stage config: `holdfast new` writes one for your data",
         )
 
 
 _FAMILIES = {
     "faster_rcnn": "Faster R-CNN or Mask R-CNN yet",
-    "center_net": "CenterNet yet",
     "experimental_model": "models from outside of the OD API",
 }
 
