@@ -36,6 +36,7 @@ TENSORFLOW_FILES = {
     "holdfast.geometry.chance",
     "holdfast.geometry.class_masks",
     "holdfast.geometry.one_by_one",
+    "holdfast.geometry.regions",
     "holdfast.geometry.suppression",
     "holdfast.models.layers.batch_norm",
     "holdfast.models.layers.dropout",

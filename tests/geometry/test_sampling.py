@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from holdfast.geometry.chance import image_seeds
-from holdfast.geometry.sampling import balanced_sample
+from holdfast.geometry.sampling import balanced_sample, drawn_places, filled_sample
 
 masks = hnp.arrays(bool, (2, 12))
 SEEDS = image_seeds(1, [0, 1])
@@ -62,3 +62,29 @@ def test_every_candidate_has_the_same_chance():
     drawn = np.array(balanced_sample(everything, nothing, 2, seeds=image_seeds(0, range(500))))
     share = drawn.mean(axis=0)  # of 500 draws with chance 1/4: standard deviation 0.019
     np.testing.assert_allclose(share, 0.25, atol=0.08)
+
+
+@settings(max_examples=50)
+@given(masks, masks, st.integers(1, 16))
+def test_a_filled_sample_has_its_size_wherever_negatives_allow(candidates, positives, size):
+    drawn = np.array(filled_sample(candidates, positives, size, positive_fraction=0.5, seeds=SEEDS))
+    for image in range(2):
+        missing = max(0, size - candidates[image].sum())
+        added = np.flatnonzero(~candidates[image])[:missing]
+        allowed = candidates[image].copy()
+        allowed[added] = True
+        assert not (drawn[image] & ~allowed).any()
+        num_positives = min((positives[image] & allowed).sum(), size // 2)
+        negatives = min((~positives[image] & allowed).sum(), size - num_positives)
+        assert drawn[image].sum() == num_positives + negatives
+
+
+@settings(max_examples=50)
+@given(masks, st.integers(1, 16))
+def test_places_of_what_was_drawn_rise_and_are_padded_with_zero(is_drawn, size):
+    drawn = drawn_places(is_drawn, size)
+    for image in range(2):
+        wanted = np.flatnonzero(is_drawn[image])[:size]
+        assert int(drawn.count[image]) == len(wanted)
+        found = np.array(drawn.indices[image])
+        np.testing.assert_array_equal(found, np.pad(wanted, (0, size - len(wanted))))

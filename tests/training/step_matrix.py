@@ -13,9 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.models.detectors.small_configs import small_config
+from tests.models.detectors.small_configs import small_config, small_stages
+from tests.models.detectors.two_stage.tiny_network import TINY
 
 from holdfast.data.sample import Batch, GroundTruth
+from holdfast.geometry.mask_bits import pack_masks
+from holdfast.models.backbones.split_networks import SPLIT_NETWORKS
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.layers.dropout import Dropout
 from holdfast.training.session import rematerialize
@@ -25,6 +28,8 @@ from holdfast.training.step.training_step import TrainingStep
 
 SIDE, IMAGES, STEPS = 64, 4, 2
 RATE = 0.01
+FIELDS = ("boxes", "classes", "weights", "mask_bits")
+STAGES = ("faster_rcnn", "mask_rcnn")
 
 
 def batch() -> Batch:
@@ -38,6 +43,7 @@ def batch() -> Batch:
             boxes=boxes.astype(np.float32),
             classes=random.integers(0, 3, (IMAGES, 3)).astype(np.int32),
             weights=np.array([[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0]], np.float32),
+            mask_bits=np.array(pack_masks(random.integers(0, 2, (IMAGES, 3, SIDE, SIDE)))),
         ),
         source_ids=np.array([f"{number}".encode() for number in range(IMAGES)]),
         positions=np.arange(IMAGES, dtype=np.int64),
@@ -55,7 +61,7 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
     if replicas == "2":
         strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     with strategy.scope():
-        config = small_config(network, SIDE, SIDE)
+        config = (small_stages if network in STAGES else small_config)(network, SIDE, SIDE)
         detector = build_detector(config, freeze_batch_norm=norms == "frozen")
         same_weights(detector.weights)
         for layer in detector._flatten_layers():
@@ -96,7 +102,7 @@ def distributed(strategy: tf.distribute.Strategy, parts: list[Batch]) -> object:
         lambda *each: None if each[0] is None else np.stack(each), *parts, check_types=False
     )
     present = {"images": whole.images, "sizes": whole.sizes, "positions": whole.positions}
-    truth = {name: getattr(whole.truth, name) for name in ("boxes", "classes", "weights")}
+    truth = {name: getattr(whole.truth, name) for name in FIELDS}
     data = tf.data.Dataset.from_tensor_slices((present, truth, whole.source_ids))
     data = data.map(
         lambda some, truth, ids: Batch(truth=GroundTruth(**truth), source_ids=ids, **some)
@@ -115,6 +121,7 @@ def same_weights(weights: list) -> None:
 def main(network: str, out: str, *cells: str) -> None:
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    SPLIT_NETWORKS["inception_v2"] = TINY
     results, whole = {}, batch()
     for cell in cells:
         name, _, half = cell.partition("@")  # 1,1,…@0: the first half of the batch alone

@@ -30,6 +30,7 @@ class Sample(NamedTuple):
     keypoints: Tensor = None  # float32 (N, K, 2) y, x normalized to the image; NaN = unlabeled
     visibilities: Tensor = None  # bool (N, K)
     multiclass_scores: Tensor = None  # float32 (N, C + 1)
+    encoded_masks: Tensor = None  # string (N,) each a PNG as large as the image; "" = no mask
 
     def with_objects(self, choose: Any) -> Sample:
         """Apply a function to every field that has one entry per object, e.g. to select some."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from holdfast.config.facts.input_sizes import input_shape
+from holdfast.config.facts.learned_fields import learned_fields
 from holdfast.config.facts.networks import detector_of
 from holdfast.config.schema.eval import EvalConfig
 from holdfast.config.schema.image_resizer import IdentityResizer, ImageResizer
@@ -60,6 +61,7 @@ def build_evaluation_input(
         batch_size=batch_size,
         sample_1_of_n=max(1, reader.sample_1_of_n_examples),
         budget_bytes=budget_bytes,
+        truth_fields=learned_fields(detector),
     )
 
 

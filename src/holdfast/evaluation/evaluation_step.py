@@ -47,11 +47,14 @@ class EvaluationStep:
         self, images: Tensor, sizes: Tensor, truth: LabeledTruth, is_real: Tensor
     ) -> EvaluatedBatch:
         inputs = self._detector.normalize(images, sizes)
-        predictions = self._detector(inputs, sizes=sizes, training=False)
-        detections = self._detector.detections(predictions, sizes)
         if not self._with_loss:
-            return EvaluatedBatch(detections, {})
-        targets = self._detector.targets(_in_padded_frame(truth, sizes, images), sizes, predictions)
+            predictions = self._detector(inputs, sizes=sizes, training=False)
+            return EvaluatedBatch(self._detector.detections(predictions, sizes), {})
+        seen = _in_padded_frame(truth, sizes, images)
+        # With the truth, a detector of two stages says what its proposals should have been.
+        predictions = self._detector(inputs, sizes=sizes, truth=seen, training=False)
+        detections = self._detector.detections(predictions, sizes)
+        targets = self._detector.targets(seen, sizes, predictions)
         terms = dict(self._detector.loss_terms(predictions, _of_real_images(targets, is_real)))
         if self._with_regularization:
             terms[REGULARIZATION] = self._detector.regularization_loss()
@@ -60,11 +63,20 @@ class EvaluationStep:
 
 def _arguments(batch: EvaluationBatch) -> tuple[Any, ...]:
     """List what the network needs of a batch."""
-    return batch.images, batch.sizes, batch.truth, batch.is_real
+    # Encoded masks are compared outside of the graph, and a data set describes None by an object.
+    truth = LabeledTruth(*(each if _is_tensor(each) else None for each in batch.truth))
+    return batch.images, batch.sizes, truth._replace(encoded_masks=None), batch.is_real
+
+
+def _is_tensor(value: Any) -> bool:
+    return value is not None and not isinstance(value, tf.NoneTensorSpec)
 
 
 def _in_padded_frame(truth: LabeledTruth, sizes: Tensor, images: Tensor) -> GroundTruth:
     scale = tf.cast(sizes[:, :2], tf.float32) / tf.cast(tf.shape(images)[1:3], tf.float32)  # (B, 2)
+    keypoints = truth.keypoints
+    if keypoints is not None:
+        keypoints = keypoints * scale[:, None, None, :]
     return GroundTruth(
         boxes=truth.boxes * tf.concat([scale, scale], axis=-1)[:, None, :],
         classes=truth.classes,
@@ -73,6 +85,9 @@ def _in_padded_frame(truth: LabeledTruth, sizes: Tensor, images: Tensor) -> Grou
         is_crowd=truth.is_crowd,
         group_of=truth.group_of,
         difficult=truth.difficult,
+        keypoints=keypoints,
+        visibilities=truth.visibilities,
+        mask_bits=truth.mask_bits,
     )
 
 

@@ -305,10 +305,13 @@ def _normalized(boxes: FloatArray, image_height: Side, image_width: Side) -> Flo
 
 
 def _offset(side: Side, stride: int) -> Tensor:
-    """Give the place of the first anchor: in the corner if the stride does not divide the side."""
+    """Give the place of the first anchor: in the corner if the stride does not divide the side.
+
+    A side of 1 stands for an image that anchors in pixels know nothing of.
+    """
     if ops.is_tensor(side):
         return ops.where(side % stride == 0, stride / 2, 0.0)
-    return 0.0 if side % stride else stride / 2
+    return 0.0 if side % stride and side != 1 else stride / 2
 
 
 def _library(*sides: Side) -> Any:

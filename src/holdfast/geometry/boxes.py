@@ -84,6 +84,18 @@ def to_frame(boxes: Tensor, window: Tensor) -> Tensor:
     return (boxes - shift) * scale
 
 
+def to_pixels(boxes: Tensor, height: Tensor, width: Tensor) -> Tensor:
+    """Write boxes (..., 4) that are normalized to an image of this size in its pixels."""
+    return boxes * ops.cast(ops.stack([height, width, height, width]), "float32")
+
+
+def from_pixels(boxes: Tensor, height: Tensor, width: Tensor) -> Tensor:
+    """Normalize boxes (..., 4) in pixels to an image of this size."""
+    # A product with the inverse, not a quotient: the last bit of a box at the border decides
+    # whether what is cut out there lies inside, and the OD API's numbers were made so.
+    return boxes * (1.0 / ops.cast(ops.stack([height, width, height, width]), "float32"))
+
+
 def true_image_windows(sizes: Tensor, height: Tensor, width: Tensor) -> Tensor:
     """Give the part of a padded input that is image: (B, 4), normalized to the input.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from keras import ops
 
@@ -11,6 +12,7 @@ from holdfast.geometry.tensor import Tensor
 
 # (candidates, positives, size) -> which were drawn; all bool (B, A)
 Sampler = Callable[[Tensor, Tensor, int | None], Tensor]
+SeededSampler = Callable[[Tensor], Sampler]  # from the seeds (B, 2) of a batch's images
 
 
 def balanced_sample(
@@ -46,6 +48,51 @@ def balanced_sample(
     return ops.logical_or(
         _first(is_positive, order, num_positives), _first(is_negative, order, num_negatives)
     )
+
+
+def filled_sample(
+    candidates: Tensor,
+    positives: Tensor,
+    size: int | None,
+    *,
+    positive_fraction: float = 0.5,
+    seeds: Tensor,
+) -> Tensor:
+    """Draw as balanced_sample does; where there are fewer candidates, others count as such.
+
+    The first of them do, so that `size` are drawn whenever there are enough negatives: what a graph
+    of fixed shapes needs.
+    """
+    if size is not None:
+        others = ops.logical_not(candidates)
+        place = ops.cumsum(ops.cast(others, "int32"), axis=-1)  # from 1 on
+        is_added = ops.logical_and(others, place <= size - _count(candidates))
+        candidates = ops.logical_or(candidates, is_added)
+    return balanced_sample(
+        candidates, positives, size, positive_fraction=positive_fraction, seeds=seeds
+    )
+
+
+class Drawn(NamedTuple):
+    """Where the drawn entries of each image are; N places."""
+
+    indices: Tensor  # int32 (B, N)  rising; 0 behind the last
+    count: Tensor  # int32 (B,)
+
+
+def drawn_places(is_drawn: Tensor, size: int) -> Drawn:
+    """List the places of the first `size` true entries of is_drawn, bool (B, A).
+
+    >>> drawn_places(ops.array([[False, True, False, True]]), 3).indices.numpy().tolist()
+    [[1, 3, 0]]
+    """
+    is_drawn = ops.pad(is_drawn, [[0, 0], [0, size]])  # so that there are `size` entries to look at
+    length = ops.shape(is_drawn)[1]
+    places = ops.arange(length, dtype="int32")
+    _, order = ops.top_k(ops.where(is_drawn, length - places, 0), size)  # (B, size)
+    count = ops.minimum(_count(is_drawn), size)
+    is_used = ops.arange(size, dtype="int32") < count
+    return Drawn(ops.where(is_used, ops.cast(order, "int32"), 0), count[:, 0])
 
 
 def _first(mask: Tensor, order: Tensor, number: Tensor) -> Tensor:

@@ -34,6 +34,7 @@ class BatchShape:
     height: int  # of the network's input
     width: int
     boxes: int  # to which every image of a batch is padded
+    keypoints: int = 0  # of each box, where the detector learns them
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -232,6 +232,7 @@ class Session:
             self.data.statistics,
             seed=self.settings.seed,
             budget_bytes=self.settings.input_budget_bytes,
+            truth_fields=self.detector.truth_fields,
         )
 
     def _open(self, reader: Any, name: str) -> DataSet:

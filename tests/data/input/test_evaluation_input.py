@@ -15,6 +15,7 @@ from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.text.decode import decode
 from holdfast.data.input import resize
 from holdfast.data.input.evaluation_input import EvaluationInput, evaluation_input
+from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout
 from holdfast.data.survey.inspection import records_of
 from holdfast.data.survey.statistics_cache import record_statistics
 from holdfast.errors import HoldfastError
@@ -32,8 +33,8 @@ def numbered(number: int, **keywords) -> bytes:
     return record(source_id=f"{number}", image=image, **keywords)
 
 
-def made_input(files: list[str], *, resizer=FIXED, **keywords) -> EvaluationInput:
-    records = records_of(files, LABEL_MAP)
+def made_input(files: list[str], *, resizer=FIXED, layout=None, **keywords) -> EvaluationInput:
+    records = records_of(files, LABEL_MAP, layout)
     statistics = record_statistics(records.files, records.layout, records.names)
     settings = {"batch_size": 4, "num_classes": 3, "height": SIDE, "width": SIDE}
     has_fixed_shape = resizer is FIXED
@@ -84,7 +85,9 @@ def test_the_last_batch_is_filled_with_images_that_are_not_real(file):
 
 def test_every_shape_is_static(file):
     specs = tf.nest.flatten(made_input([file]).batches().element_spec)
-    assert all(spec.shape.is_fully_defined() for spec in specs)
+    tensors = [spec for spec in specs if isinstance(spec, tf.TensorSpec)]
+    assert len(tensors) == 14
+    assert all(spec.shape.is_fully_defined() for spec in tensors)
 
 
 @pytest.mark.parametrize(("count", "expected"), [(3, "0369"), (10, "0"), (7, "07")])
@@ -197,3 +200,62 @@ def test_a_record_that_cannot_be_used_stops_the_run_if_it_was_not_left_out(tmp_p
 def test_a_small_budget_means_one_call_at_a_time(file):
     assert made_input([file], budget_bytes=1).parallel_calls == 1
     assert made_input([file], budget_bytes=1).prefetch_batches == 1
+
+
+@pytest.mark.parametrize("kind", list(MaskFormat))
+def test_masks_come_as_stored_and_as_bits_of_the_resized_image(tmp_path, kind):
+    masks = np.random.default_rng(0).integers(0, 2, (2, 10, 20), np.uint8)
+    stored = (
+        [tf.io.encode_png(mask[:, :, None]).numpy() for mask in masks]
+        if kind is MaskFormat.PNG
+        else masks.astype(float).ravel().tolist()
+    )
+    sides = {"image__height": [10], "image__width": [20]}
+    files = [
+        write(
+            tmp_path / "a.record",
+            [
+                numbered(1, boxes=[GOOD_BOX] * 2, image__object__mask=stored, **sides),
+                numbered(2, boxes=[GOOD_BOX] * 3, **sides),
+            ],
+        )
+    ]
+    made = made_input(
+        files, layout=RecordLayout(masks=kind), batch_size=2, truth_fields=frozenset({"masks"})
+    )
+    (batch,) = batches_of(made)
+    decoded = [tf.io.decode_png(each).numpy()[:, :, 0] for each in batch.truth.encoded_masks[0, :2]]
+    np.testing.assert_array_equal(decoded, masks)
+    assert (batch.truth.encoded_masks[0, 2:] == b"").all()
+    assert (batch.truth.encoded_masks[1] == b"").all()
+    rows, columns = np.arange(24) * 10 // 24, np.arange(32) * 20 // 32
+    resized = np.packbits(masks[:, rows][:, :, columns], axis=-1)
+    np.testing.assert_array_equal(batch.truth.mask_bits[0, :2], resized)
+    assert not batch.truth.mask_bits[0, 2:].any()
+    assert not batch.truth.mask_bits[1].any()
+
+
+def test_keypoints_come_in_the_frame_of_their_image(tmp_path):
+    points = {
+        "image__object__keypoint__x": [0.25, 0.5],
+        "image__object__keypoint__y": [0.75, 0.5],
+        "image__object__keypoint__visibility": [1, 0],
+    }
+    files = [write(tmp_path / "a.record", [numbered(1, **points), numbered(2, boxes=[])])]
+    layout = RecordLayout(num_keypoints=2)
+    made = made_input(files, layout=layout, batch_size=2, truth_fields=frozenset({"keypoints"}))
+    (batch,) = batches_of(made)
+    assert batch.truth.keypoints[0, 0, 0].tolist() == [0.75, 0.25]
+    assert np.isnan(batch.truth.keypoints[0, 0, 1]).all()
+    assert batch.truth.visibilities[0, 0].tolist() == [True, False]
+    assert np.isnan(batch.truth.keypoints[1]).all()
+
+
+def test_what_is_not_asked_for_or_not_loaded_is_not_read(tmp_path):
+    files = [write(tmp_path / "a.record", [numbered(1)])]
+    asked = batches_of(made_input(files, truth_fields=frozenset({"masks", "keypoints"})))
+    loaded = batches_of(made_input(files, layout=RecordLayout(masks=MaskFormat.PNG)))
+    for (batch,) in (asked, loaded):
+        assert batch.truth.mask_bits is None
+        assert batch.truth.encoded_masks is None
+        assert batch.truth.keypoints is None

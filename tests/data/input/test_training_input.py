@@ -253,6 +253,30 @@ def test_a_field_that_the_detector_states_is_delivered(tmp_path, field):
     assert getattr(batch.truth, field).shape == (1, 2)
 
 
+def random_masks(count: int) -> np.ndarray:
+    return np.random.default_rng(count).integers(0, 2, (count, 20 + count, 33 - count), np.uint8)
+
+
+def with_masks(folder: Path, counts: list[int]) -> Path:
+    """Write an image for each count, with that many masks."""
+    return write(
+        folder,
+        *(
+            example_records.record(
+                [(0.1, 0.1, 0.9, 0.9)] * count,
+                image=example_records.png(33 - count, 20 + count, seed=count),
+                source_id=str(count),
+                image__height=[20 + count],
+                image__width=[33 - count],
+                image__object__mask=[
+                    tf.io.encode_png(mask[:, :, None]).numpy() for mask in random_masks(count)
+                ],
+            )
+            for count in counts
+        ),
+    )
+
+
 def test_masks_and_keypoints_are_delivered_where_they_are_stated(tmp_path):
     mask = tf.io.encode_png(np.ones((10, 20, 1), np.uint8)).numpy()
     points = [0.1, 0.2, 0.3, 0.4]
@@ -268,12 +292,69 @@ def test_masks_and_keypoints_are_delivered_where_they_are_stated(tmp_path):
     stated = frozenset({"masks", "keypoints", "visibilities"})
     made = training_input(folder, batch_size=1, reader=reader, truth_fields=stated)
     truth = next(made.batches().as_numpy_iterator()).truth
-    assert truth.masks.shape == (1, 2, 48, 64)
+    assert truth.masks is None
+    assert truth.mask_bits.shape == (1, 2, 48, 8)
+    assert (truth.mask_bits == 255).all()
     assert truth.keypoints.shape == (1, 2, 2, 2)
     assert truth.visibilities.all()
     plain = next(training_input(folder, batch_size=1, reader=reader).batches().as_numpy_iterator())
-    assert plain.truth.masks is None
+    assert plain.truth.mask_bits is None
     assert plain.truth.keypoints is None
+
+
+def test_a_mask_takes_its_share_of_the_budget(tmp_path):
+    folder = with_masks(tmp_path / "a", [2, 5])
+    reader = "load_instance_masks: true mask_type: PNG_MASKS"
+    known = {"reader": reader, "batch_size": 1, "budget_bytes": 200_000}
+    stated = training_input(folder, truth_fields=frozenset({"masks"}), **known)
+    plain = training_input(folder, **known)
+    assert stated.parallel_calls <= plain.parallel_calls
+    assert stated.stream.shuffle_records < plain.stream.shuffle_records
+
+
+@pytest.mark.parametrize("resizer", [FIXED, KEEP])
+def test_mask_bits_are_the_masks_resized_by_nearest_neighbor_and_padded_like_the_image(
+    tmp_path, resizer
+):
+    folder = with_masks(tmp_path / "a", [2, 5])
+    reader = "load_instance_masks: true mask_type: PNG_MASKS shuffle: false"
+    stated = {"reader": reader, "truth_fields": frozenset({"masks"}), "resizer": resizer}
+    batch = next(training_input(folder, batch_size=2, **stated).batches().as_numpy_iterator())
+    height, width = batch.images.shape[1:3]
+    assert batch.truth.mask_bits.shape == (2, 5, height, -(-width // 8))
+    for row, count in enumerate(map(int, batch.source_ids)):
+        stored = random_masks(count)
+        high, wide = batch.sizes[row, :2]
+        rows, columns = (
+            np.floor(np.arange(side, dtype=np.float32) * np.float32(true / side)).astype(int)
+            for side, true in zip((high, wide), stored.shape[1:], strict=True)
+        )
+        expected = np.zeros((5, height, width), np.uint8)
+        expected[:count, :high, :wide] = stored[:, rows][:, :, columns]
+        np.testing.assert_array_equal(batch.truth.mask_bits[row], np.packbits(expected, axis=-1))
+
+
+def test_keypoints_are_padded_with_nan_and_invisible(tmp_path):
+    few, many = (
+        example_records.record(
+            BOXES[:count],
+            source_id=str(count),
+            image__object__keypoint__x=[0.5, 0.25] * count,
+            image__object__keypoint__y=[0.5, 0.25] * count,
+            image__object__keypoint__visibility=[2, 0] * count,
+        )
+        for count in (1, 2)
+    )
+    folder = write(tmp_path / "a", few, many)
+    stated = frozenset({"keypoints", "visibilities"})
+    made = training_input(
+        folder, batch_size=2, reader="num_keypoints: 2 shuffle: false", truth_fields=stated
+    )
+    truth = next(made.batches().as_numpy_iterator()).truth
+    labeled = ~np.isnan(truth.keypoints).any(axis=-1)
+    assert labeled.tolist() == [[[True, False], [False, False]], [[True, False], [True, False]]]
+    np.testing.assert_array_equal(truth.visibilities, labeled)
+    assert (truth.keypoints[labeled] == 0.5).all()
 
 
 @pytest.mark.parametrize(

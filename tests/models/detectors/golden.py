@@ -19,9 +19,9 @@ from holdfast.models.detectors.build_detector import build_detector
 class Golden:
     """Numbers of one config; arrays too large were stored with a stride."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, overrides: dict | None = None) -> None:
         self.folder = folder
-        self.config = load_config(folder / "pipeline.config")
+        self.config = load_config(folder / "pipeline.config", overrides=overrides)
         self.names = [name for name, _, _ in self.json("variables")]
 
     def json(self, name: str):
@@ -60,7 +60,12 @@ class Golden:
             boxes[image, :count] = stored[f"boxes__{image}"]
             classes[image, :count] = stored[f"classes__{image}"]
             weights[image, :count] = 1.0
-        return GroundTruth(*(tf.constant(each) for each in (boxes, classes, weights)))
+        truth = GroundTruth(*(tf.constant(each) for each in (boxes, classes, weights)))
+        if "masks__0" not in stored:
+            return truth
+        masks = [stored[f"masks__{image}"] for image in images]
+        padded = [np.pad(each, [(0, rows - len(each)), (0, 0), (0, 0)]) for each in masks]
+        return truth._replace(masks=tf.constant(np.stack(padded)))
 
     def detector(self, tmp_path: Path, **keywords):
         """Build the detector and load the checkpoint that the numbers were computed with."""
@@ -68,14 +73,24 @@ class Golden:
         report = load_checkpoint(detector, write_checkpoint(self.folder, tmp_path / "ckpt-0"))
         return detector, report
 
-    def error(self, file: str, key: str, values) -> float:
-        """Give the largest difference to a stored array, as a part of the whole array's range."""
+    def error(self, file: str, key: str, values, share: float = 1.0) -> float:
+        """Give the largest difference to a stored array, as a part of the whole array's range.
+
+        share: of the numbers, those that differ least.
+        """
         stored, about = np.load(self.folder / f"{file}.npz")[key], self.json(f"{file}.meta")[key]
         values = np.asarray(values)
         assert list(values.shape) == about["shape"]
         stride = about["flat_stride"]
         seen = values if stride == 1 else values.reshape(-1)[::stride]
-        return float(np.abs(seen - stored).max() / (about["max"] - about["min"]))
+        difference = np.quantile(np.abs(seen - stored), share)
+        return float(difference / ((about["max"] - about["min"]) or 1.0))
+
+    def sampler(self, mode: str):
+        """Give a sampler that draws, call by call, what the OD API drew."""
+        stored = np.load(self.folder / f"sampled_{mode}.npz")
+        calls = iter(sorted(stored.files))
+        return lambda candidates, positives, size: tf.constant(stored[next(calls)])[None]
 
 
 def write_checkpoint(folder: Path, prefix: Path) -> Path:

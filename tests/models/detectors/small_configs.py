@@ -53,6 +53,53 @@ _PARTS = {
 }
 NAMES = tuple(_PARTS)
 
+_STAGES = """
+    model { faster_rcnn {
+      num_classes: 3
+      number_of_stages: %d
+      image_resizer { fixed_shape_resizer { height: %d width: %d } }
+      feature_extractor { type: "%s" batch_norm_trainable: true }
+      first_stage_anchor_generator { grid_anchor_generator {
+        height: 32 width: 32 scales: [0.5, 1.0] aspect_ratios: [1.0, 2.0] } }
+      first_stage_box_predictor_conv_hyperparams {
+        regularizer { l2_regularizer { weight: 4e-5 } }
+        initializer { truncated_normal_initializer { stddev: 0.09 } }
+      }
+      first_stage_box_predictor_depth: 16
+      first_stage_minibatch_size: 16
+      first_stage_max_proposals: 12
+      clip_anchors_to_image: true
+      initial_crop_size: 6
+      maxpool_kernel_size: 2
+      maxpool_stride: 2
+      second_stage_batch_size: 8
+      second_stage_box_predictor { mask_rcnn_box_predictor {
+        use_dropout: true
+        fc_hyperparams { op: FC initializer { truncated_normal_initializer { stddev: 0.09 } } }
+        conv_hyperparams { initializer { truncated_normal_initializer { stddev: 0.09 } } }
+        predict_instance_masks: %s
+        mask_prediction_conv_depth: 8
+        mask_height: 7 mask_width: 7
+      } }
+      second_stage_post_processing {
+        batch_non_max_suppression {
+          iou_threshold: 0.6 max_detections_per_class: 5 max_total_detections: 6 }
+        score_converter: SOFTMAX
+      }
+    } }
+"""
+
+
+def small_stages(
+    name: str, height: int, width: int, extractor: str = "faster_rcnn_inception_v2"
+) -> TrainEvalPipelineConfig:
+    """Make a config of three classes of `faster_rcnn` or `mask_rcnn`."""
+    stages, masks = {"faster_rcnn": (2, "false"), "mask_rcnn": (3, "true")}[name]
+    text = _STAGES % (stages, height, width, extractor, masks)
+    config, problems, _ = decode(text, TrainEvalPipelineConfig)
+    assert not problems, problems
+    return config
+
 
 def small_config(name: str, height: int, width: int) -> TrainEvalPipelineConfig:
     """Make a config of three classes with this neck and an input of this size."""

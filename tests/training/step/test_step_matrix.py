@@ -34,8 +34,10 @@ WHOLE = tuple(
         ("ssd", QUICK),
         pytest.param(("ssd", (*WHOLE, *HALVES)), marks=pytest.mark.slow),
         pytest.param(("bifpn", (*WHOLE, *HALVES)), marks=pytest.mark.slow),
+        pytest.param(("faster_rcnn", QUICK), marks=pytest.mark.slow),
+        pytest.param(("mask_rcnn", QUICK), marks=pytest.mark.slow),
     ],
-    ids=("quick", "ssd", "efficientdet"),
+    ids=("quick", "ssd", "efficientdet", "faster_rcnn", "mask_rcnn"),
 )
 def results(request, tmp_path_factory) -> dict[str, np.ndarray]:
     network, cells = request.param

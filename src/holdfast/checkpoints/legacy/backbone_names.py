@@ -22,9 +22,12 @@ def backbone_tf1(backbone: Any, network: SlimNames) -> Names:
         yield Sought(leaf.variable, (f"{unit}/{leaf.slim}",))
 
 
-def backbone_tf2(backbone: Any) -> Names:
-    """Name the variables by the number of their layer: layer_with_weights-3/depthwise_kernel."""
-    for number, layer in enumerate(keras_order(backbone)):
+def backbone_tf2(backbone: Any, first: int = 0) -> Names:
+    """Name the variables by the number of their layer: layer_with_weights-3/depthwise_kernel.
+
+    first: the number of the first layer.
+    """
+    for number, layer in enumerate(keras_order(backbone), start=first):
         for variable in layer.weights:
             is_depthwise = isinstance(layer, keras.layers.DepthwiseConv2D)
             name = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from holdfast.checkpoints.legacy import head_names, neck_names
+from holdfast.checkpoints.legacy import head_names, neck_names, region_names
 from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
 from holdfast.checkpoints.legacy.center_net_names import center_net_tf2
 from holdfast.checkpoints.legacy.legacy_sorting import VALUE_SUFFIX, Generation
@@ -15,16 +15,19 @@ from holdfast.models.backbones.backbone_spec import BACKBONES, SlimNames
 from holdfast.models.detectors.interface import Detector
 
 Kind = Literal["full", "detection", "fine_tune", "classification"]
-HEATMAPS = "heatmaps"  # the head of CenterNet
 
-# Which parts of a detector a kind of loading fills, as in the OD API. `fine_tune` is the name that
-# `detection` had for CenterNet.
-PARTS: dict[Kind, tuple[str, ...]] = {
-    "full": ("backbone", "neck", "head"),
-    "detection": ("backbone", "neck"),
-    "fine_tune": ("backbone", "neck"),
-    "classification": ("backbone",),
+# Which parts of a detector a kind of loading fills, as in the OD API; "full" fills all. `fine_tune`
+# is the name that `detection` had for CenterNet.
+_FILLED: dict[Kind, frozenset[str]] = {
+    "detection": frozenset({"backbone", "neck", "region_extractor"}),
+    "fine_tune": frozenset({"backbone", "neck", "region_extractor"}),
+    "classification": frozenset({"backbone", "region_extractor"}),
 }
+
+
+def filled_parts(detector: Detector, kind: Kind) -> list[str]:
+    """List the parts of a detector that a kind of loading fills."""
+    return [name for name in detector.parts() if kind == "full" or name in _FILLED[kind]]
 
 
 def names_of(
@@ -36,25 +39,49 @@ def names_of(
     from them.
     """
     if generation == "tf1":
-        named = _parts_tf1(detector, kind)
+        named = _named_tf1(detector, kind)
     else:
-        named = _parts_tf2(detector, kind, _root(names))
-    return [sought for part in PARTS[kind] if part in named for sought in named[part]]
+        named = _named_tf2(detector, kind, _root(names))
+        named = {part: _with_suffix(sought) for part, sought in named.items()}
+    return [sought for part in filled_parts(detector, kind) for sought in named[part]]
 
 
-def _parts_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
-    legacy, parts = detector.legacy, detector.parts()
-    if legacy.head == HEATMAPS:
-        raise HoldfastError(
-            "The checkpoint is name-based (TF1), and CenterNet was never in TF1.",
-            fix="Give a checkpoint of the detector's own network.",
-        )
-    network = BACKBONES[legacy.backbone].slim
+def _named_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
+    match detector.legacy.head:
+        case "heatmaps":
+            raise HoldfastError(
+                "The checkpoint is name-based (TF1), and CenterNet was never in TF1.",
+                fix="Give a checkpoint of the detector's own network.",
+            )
+        case "second_stage":
+            network, is_classifier = _slim_names(detector), kind == "classification"
+            return region_names.two_stages_tf1(detector.parts(), network, is_classifier)
+    return _parts_tf1(detector, kind, _slim_names(detector))
+
+
+def _named_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
+    is_classifier = kind == "classification"
+    match detector.legacy.head:
+        case "heatmaps":
+            return center_net_tf2(detector, root, from_classifier=is_classifier)
+        case "second_stage":
+            return region_names.two_stages_tf2(detector.parts(), root, is_classifier)
+    return _parts_tf2(detector, kind, root)
+
+
+def _slim_names(detector: Detector) -> SlimNames:
+    backbone = detector.legacy.backbone
+    network = BACKBONES[backbone].slim
     if network is None:
         raise HoldfastError(
-            f"The checkpoint is name-based (TF1), and {legacy.backbone} was never in TF1.",
+            f"The checkpoint is name-based (TF1), and {backbone} was never in TF1.",
             fix="Give a checkpoint of the detector's own network.",
         )
+    return network
+
+
+def _parts_tf1(detector: Detector, kind: Kind, network: SlimNames) -> dict[str, Names]:
+    legacy, parts = detector.legacy, detector.parts()
     scope = f"{network.scope}/"
     extractor = f"FeatureExtractor/{scope}"
     # A classifier's checkpoint has no scope around the network's.
@@ -68,12 +95,8 @@ def _parts_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
 
 def _parts_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
     legacy, parts = detector.legacy, detector.parts()
-    if legacy.head == HEATMAPS:
-        from_classifier = kind == "classification"
-        found = center_net_tf2(detector, root, from_classifier=from_classifier)
-        return {part: _with_suffix(sought) for part, sought in found.items()}
     extractor = f"{root}_feature_extractor/"
-    named = {
+    return {
         "backbone": (
             _backbone_tf2(parts["backbone"], extractor, kind)
             if BACKBONES[legacy.backbone].is_numbered
@@ -84,7 +107,6 @@ def _parts_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
             _HEADS_TF2.get(legacy.head, _unnamed)(parts["head"]), f"{root}_box_predictor/"
         ),
     }
-    return {part: _with_suffix(sought) for part, sought in named.items()}
 
 
 def _backbone_tf2(backbone: Any, extractor: str, kind: Kind) -> Names:
@@ -127,10 +149,17 @@ def _unnamed(part: Any, network: SlimNames | None = None) -> Names:
     return (Sought(variable, (variable.path,)) for variable in part.weights)
 
 
+_BELOW_ROOT = (
+    "_feature_extractor/",
+    "_box_predictor/",
+    "_feature_extractor_for_proposal_features/",
+    "_feature_extractor_for_box_classifier_features/", "_prediction_head_dict/")
+
+
 def _root(names: Iterable[str]) -> str:
     """Find what precedes the detector in the keys: `model/`, unless someone saved it otherwise."""
     for name in names:
-        for attribute in ("_feature_extractor/", "_box_predictor/", "_prediction_head_dict/"):
+        for attribute in _BELOW_ROOT:
             root, found, _ = name.partition(attribute)
             if found and (not root or root.endswith("/")):
                 return root

@@ -23,8 +23,13 @@ def convolutional_tf1(head: Any) -> Names:
 
 
 def convolutional_tf2(head: Any) -> Names:
-    """Name the same in TF2: _prediction_heads/box_encodings/0/_box_encoder_layers/0/kernel."""
+    """Name the same in TF2: _prediction_heads/box_encodings/0/_box_encoder_layers/0/kernel.
+
+    What the head of the first stage shares among its levels has names elsewhere.
+    """
     for leaf in leaves(head):
+        if leaf.unit == "shared":
+            continue
         level, unit = _level_and_unit(leaf)
         if unit.startswith("shared_"):
             first = 3 * int(unit.removeprefix("shared_"))

@@ -60,7 +60,7 @@ def _leaf(variable: keras.Variable, parts: list[str]) -> Leaf:
     if unit and unit[-1].startswith("batch_norm"):
         number = unit.pop().removeprefix("batch_norm").removeprefix("_")
         level = int(number) if number else None
-    elif unit and unit[-1] == "convolution":
+    elif unit and unit[-1] in ("convolution", "dense"):
         unit.pop()
     is_depthwise = bool(unit) and unit[-1].endswith("depthwise")
     if name == "kernel" and is_depthwise:

@@ -19,7 +19,7 @@ class SortedNames:
 
     model: tuple[str, ...]
     averages: Mapping[str, str]  # a model's variable -> its moving average, which is in `other`
-    other: tuple[str, ...]  # optimizer, moving averages, quantizer, steps
+    other: tuple[str, ...]  # optimizer, moving averages, quantizer, steps, what is never used
 
 
 def sort_names(names: Iterable[str]) -> SortedNames:
@@ -61,6 +61,7 @@ def _is_other_tf1(name: str, known: set[str]) -> bool:
         or any(part.endswith("_quant") for part in parts)  # act_quant/min, weights_quant/max
         or any(scope in known for scope in scopes_of(name))  # weights/Momentum, weights/Adam_1
         or name.endswith(_TF1_AVERAGE)
+        or _TF1_IDLE.match(name) is not None
     )
 
 
@@ -81,5 +82,7 @@ def _averaged(name: str) -> str | None:
 
 
 _TF1_AVERAGE = "/ExponentialMovingAverage"
+# TF1 made all of a ResNet in the first stage of two, which uses its first three blocks.
+_TF1_IDLE = re.compile(r"FirstStageFeatureExtractor/resnet_v1_\d+/block4/")
 _TF1_STEPS = {"global_step", "fake_quantization_step", "beta1_power", "beta2_power"}
 _TF2_OUTSIDE_MODEL = {"optimizer", "save_counter", "step", "global_step"}

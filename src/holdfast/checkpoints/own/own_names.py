@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.checkpoints.legacy.detector_names import PARTS, Kind
+from holdfast.checkpoints.legacy.detector_names import Kind, filled_parts
 from holdfast.checkpoints.legacy.sought_names import Sought
 from holdfast.models.detectors.interface import Detector
 
@@ -11,8 +11,7 @@ def own_names(detector: Detector, kind: Kind) -> list[Sought]:
     """List the variables that a kind of loading fills, with their names."""
     return [
         Sought(variable, (f"model/{inner_path(detector, variable.path)}",))
-        for part in PARTS[kind]
-        if part in detector.parts()  # an hourglass has no neck
+        for part in filled_parts(detector, kind)
         for variable in detector.parts()[part].weights
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import tensorflow as tf
 
@@ -26,7 +26,14 @@ def usable_sample(parsed: Parsed) -> Sample:
         return parsed.sample._replace(image=tf.identity(parsed.sample.image))
 
 
-def object_padding(count: Tensor, max_boxes: int) -> Callable[[Tensor], Tensor]:
+class ObjectPadding(Protocol):
+    """Pads a list of objects to a fixed length, by default with zeros, texts with ""."""
+
+    def __call__(self, values: Tensor, fill: float = 0.0) -> Tensor:
+        """Give (max_boxes, ...) of (N, ...)."""
+
+
+def object_padding(count: Tensor, max_boxes: int) -> ObjectPadding:
     """Make the function that pads lists of objects to a fixed length.
 
     Too many objects are an error, never a cut.
@@ -37,12 +44,19 @@ def object_padding(count: Tensor, max_boxes: int) -> Callable[[Tensor], Tensor]:
     with tf.control_dependencies([check]):
         missing = tf.identity(max_boxes - count)
 
-    def pad(values: Tensor) -> Tensor:
-        rest = [[0, 0]] * (values.shape.rank - 1)
-        padded = tf.pad(values, [[0, missing], *rest])
+    def pad(values: Tensor, fill: float = 0.0) -> Tensor:
+        if values.dtype == tf.string:  # which tf.pad does not take
+            padded = tf.concat([values, tf.fill([missing], "")], axis=0)
+        else:
+            rest = [[0, 0]] * (values.shape.rank - 1)
+            padded = tf.pad(values, [[0, missing], *rest], constant_values=_cast(fill, values))
         return tf.ensure_shape(padded, [max_boxes, *values.shape[1:]])
 
     return pad
+
+
+def _cast(fill: float, like: Tensor) -> Tensor:
+    return tf.cast(fill, like.dtype)
 
 
 def planned_options() -> tf.data.Options:

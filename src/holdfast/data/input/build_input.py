@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.config.facts.input_sizes import InputShape, input_shape
-from holdfast.config.facts.networks import Detector, detector_of
+from holdfast.config.facts.learned_fields import learned_fields
+from holdfast.config.facts.networks import detector_of
 from holdfast.config.keywords import set_keywords
 from holdfast.config.label_map import ids_by_text
 from holdfast.config.part_choices import PartChoice
@@ -17,7 +18,6 @@ from holdfast.config.schema.input_reader import InputReader, InstanceMaskType
 from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.preprocessor import PreprocessingStep
-from holdfast.config.schema.ssd import Ssd
 from holdfast.config.schema.train import TrainConfig
 from holdfast.config.validate.readers import unsupported_settings
 from holdfast.data.augment import AUGMENTATIONS, Crop, CropPad, FixedAspectRatioCrop
@@ -76,7 +76,7 @@ def build_training_input(
         seed=seed,
         budget_bytes=budget_bytes,
         boxes_factor=4 if doubles else 1,
-        truth_fields=truth_fields | _asked_truth_fields(detector),
+        truth_fields=truth_fields | learned_fields(detector),
     )
     return training_pipeline(
         records,
@@ -85,12 +85,6 @@ def build_training_input(
         resize=build_resizer(detector.image_resizer),
         augmentations=build_augmentations(steps, config.parts),
     )
-
-
-def _asked_truth_fields(detector: Detector) -> frozenset[str]:
-    """Name the optional fields of the ground truth that a setting of the detector asks for."""
-    learns_confidences = isinstance(detector, Ssd) and detector.use_confidences_as_targets
-    return frozenset({"confidences"} if learns_confidences else ())
 
 
 def largest_image(statistics: Statistics) -> InputShape:

@@ -22,6 +22,7 @@ from holdfast.data.survey.box_validity import judge
 from holdfast.data.survey.inspection import Records
 from holdfast.data.survey.statistics import Statistics
 from holdfast.errors import HoldfastError
+from holdfast.geometry.mask_bits import pack_masks
 
 # B images, G objects an image, padded with zeros behind `counts`
 
@@ -38,6 +39,10 @@ class LabeledTruth(NamedTuple):
     difficult: Tensor  # bool (B, G)
     areas: Tensor  # float32 (B, G) in pixels of the original image; 0 where the record has none
     counts: Tensor  # int32 (B,) objects of each image
+    keypoints: Tensor = None  # float32 (B, G, K, 2) y, x normalized to the image; NaN = none
+    visibilities: Tensor = None  # bool (B, G, K)
+    mask_bits: Tensor = None  # uint8 (B, G, H, ceil(W / 8)) resized and padded like the images
+    encoded_masks: Tensor = None  # string (B, G) PNGs as large as the original image; "" = none
 
 
 class EvaluationBatch(NamedTuple):
@@ -66,6 +71,7 @@ class EvaluationInput:
     num_classes: int | None = None
     sample_1_of_n: int = 1
     judges_boxes: bool = True  # not needed where statistics found none to leave out or to clip
+    truth_fields: frozenset[str] = frozenset()  # masks, keypoints: what is evaluated beside boxes
     parallel_calls: int = 2
     prefetch_batches: int = 1
 
@@ -90,12 +96,13 @@ class EvaluationInput:
         if self.judges_boxes:
             sample = judge(sample, self.num_classes).sample
         image = decode_image(sample.image)
-        resized = self.resize(image, None)
+        resized = self.resize(image, sample.masks)
+        sample = sample._replace(masks=resized.masks)
         return EvaluationBatch(
             images=resized.image,
             sizes=resized.size,
             original_sizes=tf.shape(image)[:2],
-            truth=_padded_truth(sample, self.max_boxes),
+            truth=_padded_truth(sample, self.max_boxes, self.truth_fields),
             source_ids=sample.source_id,
             is_real=position < self.num_images,
         )
@@ -113,11 +120,13 @@ def evaluation_input(
     batch_size: int = 1,
     sample_1_of_n: int = 1,
     budget_bytes: int = DEFAULT_BUDGET_BYTES,
+    truth_fields: frozenset[str] = frozenset(),
 ) -> EvaluationInput:
     """Make the input from records and their statistics; what cannot be used is left out.
 
     height and width are those of the network's input, the largest that can occur. Where images come
-    out of the resizer in unequal shapes, each is a batch of its own.
+    out of the resizer in unequal shapes, each is a batch of its own. truth_fields: `masks` and
+    `keypoints` are read where they are named and the records' layout has them.
     """
     if not statistics.images:
         raise HoldfastError(
@@ -131,18 +140,20 @@ def evaluation_input(
         width=width,
         has_fixed_shape=has_fixed_shape,
         budget_bytes=budget_bytes,
+        truth_fields=_read_fields(records.layout, truth_fields),
     )
     buffers = buffers_of(statistics, settings, has_buckets=False)
     crowds = statistics.boxes_per_image
     return EvaluationInput(
         stream=_stream(records, statistics),
-        parse=record_parser(_layout(records, statistics)),
+        parse=record_parser(_layout(records, statistics, settings.truth_fields)),
         resize=resize,
         batch_size=settings.batch_size,
         max_boxes=max(1, crowds.maximum if crowds else 0),
         num_classes=num_classes,
         sample_1_of_n=sample_1_of_n,
         judges_boxes=bool(statistics.boxes_left_out or statistics.clipped),
+        truth_fields=settings.truth_fields,
         parallel_calls=buffers.parallel_calls,
         prefetch_batches=buffers.prefetch_batches,
     )
@@ -158,21 +169,35 @@ def _stream(records: Records, statistics: Statistics) -> RecordStream:
     )
 
 
-def _layout(records: Records, statistics: Statistics) -> RecordLayout:
+def _read_fields(layout: RecordLayout, truth_fields: frozenset[str]) -> frozenset[str]:
+    """Name what is wanted, of masks and keypoints, and that the layout reads."""
+    is_read = {"masks": layout.masks is not None, "keypoints": layout.num_keypoints > 0}
+    return frozenset(name for name in truth_fields if is_read.get(name, False))
+
+
+def _layout(records: Records, statistics: Statistics, truth_fields: frozenset[str]) -> RecordLayout:
     return replace(
         records.layout,
         lists=frozenset(LabeledTruth._fields),
-        masks=None,
-        num_keypoints=0,
+        masks=records.layout.masks if "masks" in truth_fields else None,
+        keeps_masks_encoded="masks" in truth_fields,
+        num_keypoints=records.layout.num_keypoints if "keypoints" in truth_fields else 0,
         has_merged=bool(statistics.records_merged),
         # Statistics have seen every record; where nothing was left out, nothing needs judging.
         is_verified=not statistics.boxes_left_out,
     )
 
 
-def _padded_truth(sample: Sample, max_boxes: int) -> LabeledTruth:
+def _padded_truth(sample: Sample, max_boxes: int, truth_fields: frozenset[str]) -> LabeledTruth:
     """Pad the objects of one image to a fixed number."""
     count = tf.shape(sample.boxes)[0]
     pad = object_padding(count, max_boxes)
-    lists = {name: pad(getattr(sample, name)) for name in LabeledTruth._fields if name != "counts"}
+    names = set(LabeledTruth._fields) - set(LabeledTruth._field_defaults) - {"counts"}
+    lists = {name: pad(getattr(sample, name)) for name in names}
+    if "masks" in truth_fields:
+        lists["encoded_masks"] = pad(sample.encoded_masks)
+        lists["mask_bits"] = pad(pack_masks(sample.masks))
+    if "keypoints" in truth_fields:
+        lists["keypoints"] = pad(sample.keypoints, float("nan"))
+        lists["visibilities"] = pad(sample.visibilities)
     return LabeledTruth(counts=count, **lists)

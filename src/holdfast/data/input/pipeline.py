@@ -14,6 +14,7 @@ from holdfast.data.records.stream import RecordStream
 from holdfast.data.sample import Batch, GroundTruth, Sample, Tensor
 from holdfast.data.sources.tfrecord import Parsed
 from holdfast.data.survey.box_validity import judge
+from holdfast.geometry.mask_bits import pack_masks
 
 Augment = Callable[[Sample, Tensor], Sample]
 ALWAYS_DELIVERED = frozenset({"boxes", "classes", "weights"})  # of the ground truth
@@ -47,7 +48,8 @@ class Pipeline:
     parallel_calls: int = 2
     prefetch_batches: int = 1
     judges_boxes: bool = True  # not needed where statistics found none to leave out or to clip
-    truth_fields: frozenset[str] = frozenset()  # beyond boxes, classes and weights
+    # Beyond boxes, classes and weights; `masks` are delivered as mask_bits.
+    truth_fields: frozenset[str] = frozenset()
 
     def batches(self, start: int = 0, part: Part | None = None) -> tf.data.Dataset:
         """Give the endless batches, from batch number `start` on, or a part of each."""
@@ -96,8 +98,13 @@ class Pipeline:
 def _padded_truth(sample: Sample, max_boxes: int, truth_fields: frozenset[str]) -> GroundTruth:
     """Pad the objects of one sample to a fixed number."""
     pad = object_padding(tf.shape(sample.boxes)[0], max_boxes)
-    names = ALWAYS_DELIVERED | truth_fields
-    return GroundTruth(**{name: pad(getattr(sample, name)) for name in names})
+    names = (ALWAYS_DELIVERED | truth_fields) - {"masks", "keypoints"}
+    lists = {name: pad(getattr(sample, name)) for name in names}
+    if "masks" in truth_fields:
+        lists["mask_bits"] = pad(pack_masks(sample.masks))
+    if "keypoints" in truth_fields:
+        lists["keypoints"] = pad(sample.keypoints, float("nan"))
+    return GroundTruth(**lists)
 
 
 def _present(batch: Batch) -> dict[str, Tensor]:

@@ -91,7 +91,7 @@ def training_pipeline(
 
 def _needed(layout: RecordLayout, truth_fields: frozenset[str]) -> RecordLayout:
     """Read of the records what the ground truth is to hold, and no more."""
-    optional = frozenset(GroundTruth._fields) - ALWAYS_DELIVERED
+    optional = frozenset(GroundTruth._fields) - ALWAYS_DELIVERED - {"mask_bits"}
     if unknown := sorted(truth_fields - optional):
         raise HoldfastError(
             f"The ground truth has no field {unknown[0]}.",
@@ -116,13 +116,24 @@ def _needed(layout: RecordLayout, truth_fields: frozenset[str]) -> RecordLayout:
     )
 
 
+def decoding_bytes(statistics: Statistics, truth_fields: frozenset[str]) -> int:
+    """Bound what one image takes while it is decoded: three bytes a pixel, and one a mask."""
+    crowds = statistics.boxes_per_image
+    masks = crowds.maximum if crowds and "masks" in truth_fields else 0
+    return statistics.largest_image_bytes * (3 + masks) // 3
+
+
 def buffers_of(statistics: Statistics, settings: InputSettings, has_buckets: bool) -> Buffers:
     """Share the budget among shuffling, decoding and batches."""
     image_bytes = settings.height * settings.width * _PIXEL_BYTES
+    crowds = statistics.boxes_per_image
+    if crowds and "masks" in settings.truth_fields:
+        row_bytes = -(-settings.width // 8)
+        image_bytes += crowds.maximum * settings.boxes_factor * settings.height * row_bytes
     buffers = plan_buffers(
         settings.budget_bytes,
         record_bytes=statistics.stored_bytes,
-        largest_image_bytes=max(statistics.largest_image_bytes, image_bytes),
+        largest_image_bytes=max(decoding_bytes(statistics, settings.truth_fields), image_bytes),
         batch_bytes=_BATCHES_ALIVE * settings.batch_size * image_bytes,
         cores=len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")

@@ -43,6 +43,7 @@ class RecordLayout:
     class_ids: Mapping[str, int] | None = None  # class text -> label-map id; None: numbers only
     known_ids: tuple[int, ...] | None = None  # label-map ids; others become UNKNOWN_ID. None: all
     masks: MaskFormat | None = None
+    keeps_masks_encoded: bool = False  # give `encoded_masks` beside `masks`
     num_keypoints: int = 0
     num_multiclass_scores: int = 0
     # Which of the lists that stand beside the boxes to read; the sample's other ones are None.
@@ -213,12 +214,14 @@ def _sample(values: Mapping[str, Tensor], layout: RecordLayout, labels: Tensor) 
     boxes = tf.stack([values[key] for key in _BOX_KEYS], axis=-1)
     count = tf.size(labels)
     source_id = values["image/source_id"]
+    masks = _masks(values, layout, count)
     return Sample(
         image=values["image/encoded"],
         source_id=tf.where(source_id == "", values["image/filename"], source_id),
         boxes=boxes,
         classes=tf.cast(labels, tf.int32) - 1,
-        masks=_masks(values, layout, count),
+        masks=masks,
+        encoded_masks=_encoded_masks(values, layout, masks) if layout.keeps_masks_encoded else None,
         **_lists(values, layout, boxes, count),
         **_keypoints(values, layout, count),
         multiclass_scores=_multiclass_scores(values, layout, count),
@@ -247,7 +250,7 @@ def _lists(
     return flags | numbers | {"areas": areas}
 
 
-def _filled(values: Tensor, count: Tensor, default: float) -> Tensor:
+def _filled(values: Tensor, count: Tensor, default: float | str) -> Tensor:
     """Give a list that is absent its entries, each the default."""
     fill = tf.fill([count - tf.size(values)], tf.cast(default, values.dtype))
     return tf.concat([values, fill], axis=0)
@@ -272,6 +275,22 @@ def _masks(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) ->
         tf.size(stored) > 0,
         present,
         lambda: tf.zeros([count, height, width], tf.uint8),
+    )
+
+
+def _encoded_masks(values: Mapping[str, Tensor], layout: RecordLayout, masks: Tensor) -> Tensor:
+    """Give the masks as PNG files: as stored, or made of numbers; "" for each if there are none."""
+    if layout.masks is None:
+        return None
+    stored = values["image/object/mask"]
+    if layout.masks is MaskFormat.PNG:
+        return _filled(stored, tf.shape(masks)[0], "")
+    return tf.cond(
+        tf.size(stored) > 0,
+        lambda: tf.map_fn(
+            lambda mask: tf.io.encode_png(mask[:, :, None]), masks, fn_output_signature=tf.string
+        ),
+        lambda: tf.fill([tf.shape(masks)[0]], ""),
     )
 
 

@@ -2,6 +2,7 @@
 
 from holdfast.models.backbones import (  # noqa: F401  (each fills the table)
     efficientnet,
+    inception_resnet_v2,
     inception_v2,
     mobilenet_v1,
     mobilenet_v2,

@@ -26,6 +26,8 @@ class SlimNames:
     coarse_scope: str = ""  # of the layers behind a feature pyramid
     first_coarse: int = 0
     units: tuple[tuple[str, str], ...] = ()  # pattern in our paths -> slim's scope
+    # The same where the part that sees regions is under a scope of its own, if that differs.
+    region_units: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

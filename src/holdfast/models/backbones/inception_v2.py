@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import layers, ops
@@ -28,6 +28,8 @@ class Step(NamedTuple):
     channels: int = 0  # of a convolution; a pool has none of its own
     strides: int = 1
     stddev: float | None = None  # of the initial kernel; None: the settings' initializer
+    padding: Literal["same", "valid"] = "same"
+    dilation: int = 1
 
 
 Branch = tuple[Step, ...]
@@ -104,7 +106,7 @@ def inception_v2(
     stride, channels = FIRST.strides, narrowed(FIRST).channels
     known = [Endpoint(FIRST.name, FIRST.name, Feature(stride, channels))]
     for step in map(narrowed, STEM):
-        blocks.append(_layer(step, settings))
+        blocks.append(step_layer(step, settings))
         stride, channels = stride * step.strides, step.channels or channels
         known.append(Endpoint(step.name, step.name, Feature(stride, channels)))
     for module, branches in MODULES.items():
@@ -136,14 +138,26 @@ class InceptionModule(Block):
         self, branches: Sequence[Sequence[Step]], *, settings: LayerSettings, **keywords: Any
     ) -> None:
         super().__init__(**keywords)
-        self.branches = [
-            InceptionBranch(steps, settings=settings, name=f"Branch_{index}")
-            for index, steps in enumerate(branches)
-        ]
+        self.branches = parallel_branches(branches, settings)
+
+    @property
+    def keras_order(self) -> list[layers.Layer]:
+        """The order of TF2 checkpoints, which is by distance from the network's output."""
+        return keras_order_of(self.branches)
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         outputs = [branch(inputs, training=training) for branch in self.branches]
         return ops.concatenate(outputs, axis=-1)
+
+
+def parallel_branches(
+    branches: Sequence[Sequence[Step]], settings: LayerSettings
+) -> list[InceptionBranch]:
+    """Make branches that run side by side."""
+    return [
+        InceptionBranch(steps, settings=settings, name=f"Branch_{index}")
+        for index, steps in enumerate(branches)
+    ]
 
 
 class InceptionBranch(Block):
@@ -151,13 +165,26 @@ class InceptionBranch(Block):
 
     def __init__(self, steps: Sequence[Step], *, settings: LayerSettings, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self.steps = [_layer(step, settings) for step in steps]
+        self.steps = [step_layer(step, settings) for step in steps]
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         outputs = inputs
         for step in self.steps:
             outputs = step(outputs, training=training)
         return outputs
+
+
+def keras_order_of(branches: Sequence[InceptionBranch]) -> list[layers.Layer]:
+    """List the layers of branches by their distance from the place where these are joined."""
+    chains = [
+        [step for step in branch.steps if isinstance(step, Convolution)] for branch in branches
+    ]
+    ordered: list[layers.Layer] = []
+    for distance in range(max(map(len, chains)), 0, -1):
+        units = [chain[-distance] for chain in chains if len(chain) >= distance]
+        ordered += [unit.convolution for unit in units]
+        ordered += [unit.batch_norm for unit in units if unit.batch_norm is not None]
+    return ordered
 
 
 class SeparableStem(Block):
@@ -193,21 +220,24 @@ class SeparableStem(Block):
         return self.activation(outputs)
 
 
-def _layer(step: Step, settings: LayerSettings) -> layers.Layer:
-    kind, _, size = step.name.split("_")
-    kernel_size = int(size.partition("x")[0])
+def step_layer(step: Step, settings: LayerSettings) -> layers.Layer:
+    """Make the layer that a step describes."""
+    kind, *_, size = step.name.split("_")
+    height, width = (int(side) for side in size.split("x"))
     match kind:
         case "MaxPool":
-            return layers.MaxPooling2D(kernel_size, step.strides, padding="same", name=step.name)
+            return layers.MaxPooling2D(height, step.strides, padding=step.padding, name=step.name)
         case "AvgPool":  # of what lies inside the image: the padding does not count
             return layers.AveragePooling2D(
-                kernel_size, step.strides, padding="same", name=step.name
+                height, step.strides, padding=step.padding, name=step.name
             )
         case _:
             return Convolution(
                 step.channels,
-                kernel_size,
+                (height, width),
                 strides=step.strides,
+                dilation=step.dilation,
+                padding=step.padding,
                 settings=_with_initializer(settings, step),
                 use_bias=settings.batch_norm is None,
                 name=step.name,

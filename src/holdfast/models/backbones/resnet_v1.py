@@ -45,16 +45,7 @@ def resnet_v1(
     if generation == "tf1":
         settings = replace(settings, batch_norm=_own_batch_norm(settings.batch_norm))
     widths = _Widths(depth_multiplier=depth_multiplier, minimum=min_depth, generation=generation)
-    stem = Convolution(
-        widths.stem,
-        7,
-        settings=settings,
-        strides=2,
-        padding="explicit",
-        use_bias=_use_bias(settings, generation),
-        name="conv1",
-    )
-    pool = keras.layers.MaxPooling2D(3, strides=2, padding="same", name="pool1")
+    first = stem(widths.stem, settings, use_bias=_use_bias(settings, generation))
     units = list(_units(UNITS[depth], widths, settings))
     known = [
         Endpoint(
@@ -64,7 +55,7 @@ def resnet_v1(
         )
         for block, count in enumerate(UNITS[depth], start=1)
     ]
-    return Backbone([stem, pool, *units], known, endpoints, keras_is_bgr=True, name=name)
+    return Backbone([*first, *units], known, endpoints, keras_is_bgr=True, name=name)
 
 
 _smaller = None
@@ -101,11 +92,30 @@ def default_settings(generation: Generation = "tf2") -> LayerSettings:
     )
 
 
+def stem(
+    channels: int, settings: LayerSettings, *, use_bias: bool = False
+) -> list[keras.layers.Layer]:
+    """Make what comes before the first block and takes a stride of 4."""
+    return [
+        Convolution(
+            channels,
+            7,
+            settings=settings,
+            strides=2,
+            padding="explicit",
+            use_bias=use_bias,
+            name="conv1",
+        ),
+        keras.layers.MaxPooling2D(3, strides=2, padding="same", name="pool1"),
+    ]
+
+
 class Bottleneck(Block):
     """Add to the input what a 1x1, a 3x3 and a 1x1 convolution make of it.
 
-    A stride is taken by the first convolution. The OD API's TF1 networks drop every other cell
-    between blocks instead, which leaves the same cells.
+    A stride is taken by the first convolution. The OD API's TF1 networks for a single stage drop
+    every other cell between blocks instead, which leaves the same cells; those for two stages take
+    it in the 3x3 convolution, strides_late. dilation is the 3x3 convolution's.
     """
 
     def __init__(
@@ -115,6 +125,8 @@ class Bottleneck(Block):
         *,
         settings: LayerSettings,
         strides: int = 1,
+        strides_late: bool = False,
+        dilation: int = 1,
         has_projection: bool = False,
         output_activation: str | None = "relu",
         use_bias: bool = False,
@@ -122,8 +134,16 @@ class Bottleneck(Block):
     ) -> None:
         super().__init__(**keywords)
         make = partial(Convolution, settings=settings, use_bias=use_bias)
-        self.conv1 = make(width, 1, strides=strides, name="conv1")
-        self.conv2 = make(width, 3, name="conv2")
+        early, late = (1, strides) if strides_late else (strides, 1)
+        self.conv1 = make(width, 1, strides=early, name="conv1")
+        self.conv2 = make(
+            width,
+            3,
+            strides=late,
+            dilation=dilation,
+            padding="explicit" if late > 1 else "same",
+            name="conv2",
+        )
         self.conv3 = make(channels, 1, has_activation=False, name="conv3")
         self.shortcut = None
         if has_projection:

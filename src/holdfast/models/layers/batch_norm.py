@@ -24,13 +24,16 @@ class BatchNormSettings:
     center: bool = True  # has beta
     scale: bool = True  # has gamma
     is_frozen: bool = False  # normalize by the moving statistics while training, and keep them
+    is_unbiased: bool = (
+        True  # moving_variance follows the unbiased variance, as the kernel gives it
+    )
 
 
 class ChannelStatistics(NamedTuple):
     """Of each channel."""
 
     mean: Tensor  # float32 (C,)
-    variance: Tensor  # float32 (C,)  unbiased
+    variance: Tensor  # float32 (C,)
 
 
 class FusedBatchNorm(keras.layers.Layer):
@@ -79,6 +82,9 @@ class FusedBatchNorm(keras.layers.Layer):
             is_training=uses_batch,
         )
         if uses_batch and not is_second_run():
+            if not self.settings.is_unbiased:
+                count = tf.cast(tf.size(inputs) // tf.shape(inputs)[-1], tf.float32)
+                batch_variance *= (count - 1.0) / count
             self._saw(ChannelStatistics(batch_mean, batch_variance))
         return outputs
 

@@ -52,13 +52,13 @@ class Convolution(Block):
 
     kind: "full", or "depthwise" (filters are the input's channels, `filters` is None). padding:
     "same" as TensorFlow, which pads depending on the input's size; "explicit" the same on both
-    sides, whatever the size; "valid".
+    sides, whatever the size, for square kernels; "valid".
     """
 
     def __init__(
         self,
         filters: int | None,
-        kernel_size: int,
+        kernel_size: int | tuple[int, int],
         *,
         settings: LayerSettings,
         kind: Kind = "full",
@@ -72,8 +72,9 @@ class Convolution(Block):
         **keywords: Any,
     ) -> None:
         super().__init__(**keywords)
-        explicit = padding == "explicit" and kernel_size > 1
-        self.margin = _margin(kernel_size, dilation) if explicit else None
+        self.margin = None
+        if padding == "explicit" and isinstance(kernel_size, int) and kernel_size > 1:
+            self.margin = _margin(kernel_size, dilation)
         self.convolution = _convolution_layer(
             kind,
             settings,
@@ -81,7 +82,7 @@ class Convolution(Block):
             kernel_size=kernel_size,
             strides=strides,
             dilation_rate=dilation,
-            padding="valid" if explicit else padding.replace("explicit", "same"),
+            padding="valid" if self.margin else padding.replace("explicit", "same"),
             use_bias=_needs_bias(settings, has_batch_norm) if use_bias is None else use_bias,
             bias_initializer=bias_initializer,
         )

@@ -35,5 +35,17 @@ class Dropout(keras.layers.Layer):
     def dropped(self, inputs: Tensor, shape: Sequence[int] | Tensor) -> Tensor:
         """Drop by one random number for each entry of an image's shape, or one that broadcasts."""
         seeds = layer_seeds(self._place, inputs.shape[0] or tf.shape(inputs)[0])
-        is_kept = uniform(seeds, shape) >= self.rate
+        is_kept = _drawn(seeds, inputs, shape) >= self.rate
         return inputs * tf.cast(is_kept, inputs.dtype) / (1.0 - self.rate)
+
+
+def _drawn(seeds: Tensor, inputs: Tensor, shape: Sequence[int] | Tensor) -> Tensor:
+    """Draw one number for each entry of a shape, for each row of the inputs.
+
+    The rows are images, or an equal number of regions of each image: they share its seed.
+    """
+    if seeds.shape[0] is not None and seeds.shape[0] == inputs.shape[0]:
+        return uniform(seeds, shape)
+    rows, images = tf.shape(inputs)[0], tf.shape(seeds)[0]
+    drawn = uniform(seeds, tf.concat([[rows // images], shape], axis=0))
+    return tf.reshape(drawn, tf.concat([[rows], shape], axis=0))

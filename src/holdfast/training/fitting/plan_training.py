@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from typing import TypeVar
 
 import tensorflow as tf
 
+from holdfast.data.input.evaluation_input import LabeledTruth
 from holdfast.data.sample import Batch, GroundTruth
 from holdfast.errors import HoldfastError
 from holdfast.memory.devices.allocation import save_address_space
@@ -28,6 +30,8 @@ from holdfast.training.surviving.failure import TrainingFailedError
 from holdfast.training.surviving.out_of_memory import release
 from holdfast.training.training_settings import TrainingSettings
 from holdfast.units import bytes_text
+
+Truth = TypeVar("Truth", GroundTruth, LabeledTruth)
 
 
 def plan_training(session: Session, settings: TrainingSettings, reporter: Reporter) -> MemoryPlan:
@@ -134,25 +138,32 @@ class _SessionTracer:
         parts = self._session.evaluation_parts()
         specification = parts.images.batches().element_spec
         sides = (None, worst.shape.height, worst.shape.width)
-        specification = specification._replace(images=_filled(specification.images, sides))
+        specification = specification._replace(
+            images=_filled(specification.images, sides),
+            truth=_worst_truth(specification.truth, worst.shape),
+        )
         return traced_evaluation(parts.step, specification, worst.batches)
 
 
 def _worst_specification(specification: Batch, shape: BatchShape) -> Batch:
     """Fill in the sides that differ from batch to batch; what is not there is None."""
-    truth = GroundTruth(
-        *(
-            _filled(each, (None, shape.boxes)) if hasattr(each, "dtype") else None
-            for each in specification.truth
-        )
-    )
+    truth = _worst_truth(specification.truth, shape)
     images = _filled(specification.images, (None, shape.height, shape.width))
     return specification._replace(images=images, truth=truth)
 
 
+def _worst_truth(truth: Truth, shape: BatchShape) -> Truth:
+    # Of all that is labeled, only masks follow the shape of the image.
+    sides = (None, shape.boxes, shape.height, -(-shape.width // 8))
+    return type(truth)(
+        *(_filled(each, sides) if hasattr(each, "dtype") else None for each in truth)
+    )
+
+
 def _filled(specification: tf.TensorSpec, sides: Sequence[int | None]) -> tf.TensorSpec:
+    shape = specification.shape
     filled = [
-        side if known is None else known for known, side in zip_longest(specification.shape, sides)
+        side if known is None else known for known, side in zip_longest(shape, sides[: len(shape)])
     ]
     return tf.TensorSpec(filled, specification.dtype)
 

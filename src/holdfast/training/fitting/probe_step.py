@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Any
 
+_FULL = {"mask_bits": 255, "group_of": 0, "is_crowd": 0, "difficult": 0}
 STEPS = 4  # the arena of the allocator still grows a little after the first one
 
 
@@ -38,7 +39,7 @@ def run(request: dict[str, Any]) -> dict[str, float]:
     tf.zeros(()).numpy()  # TensorFlow starts its threads with the first tensor
     base = resident_bytes()
     detector, step = build_step(config, settings)
-    batch = _random_batch(settings.batch_size, BatchShape(**request["shape"]), detector.num_classes)
+    batch = _random_batch(settings.batch_size, BatchShape(**request["shape"]), detector)
     reserve(request.get("arena_bytes", 0))
     seconds = []
     for number in range(request.get("steps", STEPS)):
@@ -53,17 +54,19 @@ def run(request: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _random_batch(batch_size: int, shape: Any, num_classes: int) -> Any:
+def _random_batch(batch_size: int, shape: Any, detector: Any) -> Any:
     """Make a batch in which every image has as many boxes as the worst one."""
     import numpy as np
     import tensorflow as tf
 
     from holdfast.data.sample import Batch, GroundTruth
+    from holdfast.training.fitting.tracing import batch_specification
 
     random = np.random.default_rng(0)
     corners = random.random((batch_size, shape.boxes, 2), np.float32) * 0.6
     sides = 0.05 + 0.3 * random.random(corners.shape, np.float32)
-    classes = random.integers(0, num_classes, corners.shape[:2], np.int32)
+    classes = random.integers(0, detector.num_classes, corners.shape[:2], np.int32)
+    further = batch_specification(batch_size, shape, detector.truth_fields).truth
     return Batch(
         images=tf.random.uniform((batch_size, shape.height, shape.width, 3)),
         sizes=tf.constant([[shape.height, shape.width, 3]] * batch_size, tf.int32),
@@ -71,6 +74,12 @@ def _random_batch(batch_size: int, shape: Any, num_classes: int) -> Any:
             boxes=tf.constant(np.concatenate([corners, corners + sides], axis=-1)),
             classes=tf.constant(classes),
             weights=tf.ones(corners.shape[:2]),
+            # Masks that cover everything, keypoints in the corner: their values change no memory.
+            **{
+                name: tf.fill(each.shape, tf.cast(_FULL.get(name, 1), each.dtype))
+                for name, each in further._asdict().items()
+                if each is not None and name in GroundTruth._field_defaults
+            },
         ),
         source_ids=tf.constant([""] * batch_size),
         positions=tf.range(batch_size, dtype=tf.int64),

@@ -40,7 +40,8 @@ def trace_step(
 ) -> TracedStep:
     """Trace the step for a batch of a shape; nothing is run, no data and no weights are read."""
     detector, step = build_step(config, settings)
-    return traced_step(detector, step, batch_specification(settings.batch_size, shape))
+    specification = batch_specification(settings.batch_size, shape, detector.truth_fields)
+    return traced_step(detector, step, specification)
 
 
 class StepTracer:
@@ -57,7 +58,9 @@ class StepTracer:
         rematerialize(detector, settings.rematerialize)
         step.split(settings.accumulation)
         release()
-        specification = batch_specification(settings.batch_size, self._worst.shape)
+        specification = batch_specification(
+            settings.batch_size, self._worst.shape, detector.truth_fields
+        )
         return traced_step(detector, step, specification)
 
     def evaluation(self, settings: StepSettings) -> TracedEvaluation | None:
@@ -66,7 +69,8 @@ class StepTracer:
         if worst is None:
             return None
         step = build_evaluation_step(self._config, self._build(settings).detector, with_loss=True)
-        return traced_evaluation(step, evaluation_specification(worst), worst.batches)
+        fields = self._build(settings).detector.truth_fields
+        return traced_evaluation(step, evaluation_specification(worst, fields), worst.batches)
 
     def _build(self, settings: StepSettings) -> BuiltStep:
         if settings.precision not in self._built:
@@ -80,7 +84,7 @@ def traced_evaluation(
     """Trace an evaluation that exists, for batches as specified."""
     return TracedEvaluation(
         graph=step.trace(specification),
-        input_batch=tuple(_bytes(each) for each in tf.nest.flatten(specification)),
+        input_batch=tuple(_bytes(each) for each in _tensors(specification)),
         batches=batches,
     )
 
@@ -89,13 +93,12 @@ def traced_step(detector: Detector, step: TrainingStep, specification: Batch) ->
     """Trace a step that exists, for batches as specified; it then need not be traced again."""
     traced = step.run.get_concrete_function(specification, tf.TensorSpec((), tf.int64))
     averages = step.averages.variables if step.averages is not None else {}
-    tensors = [each for each in tf.nest.flatten(specification) if each is not None]
     return TracedStep(
         graph=traced.graph,
         weights=tuple(_bytes(each) for each in detector.variables),
         optimizer_slots=tuple(_bytes(each) for each in step.optimizer.variables.values()),
         averages=tuple(_bytes(each) for each in averages.values()),
-        input_batch=tuple(_bytes(each) for each in tensors),
+        input_batch=tuple(_bytes(each) for each in _tensors(specification)),
         blocks=tuple(name for name, _ in named_blocks(detector)),
         trains_batch_norm=trains_batch_norm(detector),
         accumulation=step.accumulation,
@@ -124,8 +127,10 @@ def build_step(config: TrainEvalPipelineConfig, settings: StepSettings) -> Built
     return BuiltStep(detector, step)
 
 
-def batch_specification(batch_size: int, shape: BatchShape) -> Batch:
-    """Describe the tensors of a batch."""
+def batch_specification(
+    batch_size: int, shape: BatchShape, truth_fields: frozenset[str] = frozenset()
+) -> Batch:
+    """Describe the tensors of a batch; truth_fields: what the detector learns beyond boxes."""
     images, boxes = (batch_size,), (batch_size, shape.boxes)
     return Batch(
         images=tf.TensorSpec((*images, shape.height, shape.width, 3), tf.float32),
@@ -134,23 +139,49 @@ def batch_specification(batch_size: int, shape: BatchShape) -> Batch:
             boxes=tf.TensorSpec((*boxes, 4), tf.float32),
             classes=tf.TensorSpec(boxes, tf.int32),
             weights=tf.TensorSpec(boxes, tf.float32),
+            **_further_truth(batch_size, shape, truth_fields),
         ),
         source_ids=tf.TensorSpec(images, tf.string),
         positions=tf.TensorSpec(images, tf.int64),
     )
 
 
-def evaluation_specification(worst: WorstEvaluation) -> EvaluationBatch:
+def _further_truth(
+    batch_size: int, shape: BatchShape, truth_fields: frozenset[str]
+) -> dict[str, tf.TensorSpec]:
+    """Describe the optional fields of the ground truth, of GroundTruth's names."""
+    boxes = (batch_size, shape.boxes)
+    bits = (*boxes, shape.height, -(-shape.width // 8))
+    points = (*boxes, shape.keypoints)
+    known = {
+        "masks": ("mask_bits", tf.TensorSpec(bits, tf.uint8)),
+        "keypoints": ("keypoints", tf.TensorSpec((*points, 2), tf.float32)),
+        "visibilities": ("visibilities", tf.TensorSpec(points, tf.bool)),
+        "confidences": ("confidences", tf.TensorSpec(boxes, tf.float32)),
+    }
+    flags = {name: (name, tf.TensorSpec(boxes, tf.bool)) for name in truth_fields - set(known)}
+    return dict((known | flags)[name] for name in truth_fields)
+
+
+def evaluation_specification(
+    worst: WorstEvaluation, truth_fields: frozenset[str] = frozenset()
+) -> EvaluationBatch:
     """Describe the tensors of a batch of an evaluation."""
     shape = worst.shape
     images, objects = (worst.batch_size,), (worst.batch_size, shape.boxes)
     kinds = {"classes": tf.int32, "is_crowd": tf.bool, "group_of": tf.bool, "difficult": tf.bool}
     truth = {
-        name: tf.TensorSpec(objects, kinds.get(name, tf.float32)) for name in LabeledTruth._fields
+        name: tf.TensorSpec(objects, kinds.get(name, tf.float32))
+        for name in LabeledTruth._fields
+        if name not in LabeledTruth._field_defaults
     } | {
         "boxes": tf.TensorSpec((*objects, 4), tf.float32),
         "counts": tf.TensorSpec(images, tf.int32),
     }
+    evaluated = truth_fields & {"masks", "keypoints"}
+    if "keypoints" in evaluated:
+        evaluated |= {"visibilities"}
+    truth |= _further_truth(worst.batch_size, shape, evaluated)
     return EvaluationBatch(
         images=tf.TensorSpec((*images, shape.height, shape.width, 3), tf.float32),
         sizes=tf.TensorSpec((*images, 3), tf.int32),
@@ -159,6 +190,10 @@ def evaluation_specification(worst: WorstEvaluation) -> EvaluationBatch:
         source_ids=tf.TensorSpec(images, tf.string),
         is_real=tf.TensorSpec(images, tf.bool),
     )
+
+
+def _tensors(specification: Batch | EvaluationBatch) -> list[tf.TensorSpec]:
+    return [each for each in tf.nest.flatten(specification) if isinstance(each, tf.TensorSpec)]
 
 
 def _bytes(tensor: Any) -> int:

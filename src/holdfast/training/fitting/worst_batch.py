@@ -15,6 +15,7 @@ from holdfast.config.schema.train import TrainConfig
 from holdfast.data.input.build_input import build_training_input, largest_image, open_reader
 from holdfast.data.input.evaluation_input import EvaluationInput
 from holdfast.data.input.pipeline import Pipeline
+from holdfast.data.input.training_input import decoding_bytes
 from holdfast.data.survey.statistics import Statistics
 from holdfast.data.survey.statistics_cache import record_statistics
 from holdfast.errors import HoldfastError
@@ -79,11 +80,17 @@ def worst_of(
     """Find the worst batch that a training input can give."""
     shape = _network_shape(config) or largest_image(statistics)
     shuffled = pipeline.stream.shuffle_records
+    image_bytes = decoding_bytes(statistics, pipeline.truth_fields)
     return WorstBatch(
-        shape=BatchShape(height=shape.height, width=shape.width, boxes=pipeline.max_boxes),
+        shape=BatchShape(
+            height=shape.height,
+            width=shape.width,
+            boxes=pipeline.max_boxes,
+            keypoints=_num_keypoints(config),
+        ),
         reasons=tuple(_names(statistics)),
         batches=pipeline.prefetch_batches + 1,
-        decoding_bytes=pipeline.parallel_calls * statistics.largest_image_bytes
+        decoding_bytes=pipeline.parallel_calls * image_bytes
         + sum(statistics.stored_bytes[-shuffled:]),
     )
 
@@ -95,9 +102,14 @@ def worst_evaluation_of(
     shape = _network_shape(config, images.batch_size) or largest_image(statistics)
     return WorstEvaluation(
         batch_size=images.batch_size,
-        shape=BatchShape(height=shape.height, width=shape.width, boxes=images.max_boxes),
+        shape=BatchShape(
+            height=shape.height,
+            width=shape.width,
+            boxes=images.max_boxes,
+            keypoints=_num_keypoints(config),
+        ),
         batches=images.prefetch_batches + 1,
-        decoding_bytes=images.parallel_calls * statistics.largest_image_bytes,
+        decoding_bytes=images.parallel_calls * decoding_bytes(statistics, images.truth_fields),
     )
 
 
@@ -142,9 +154,14 @@ def _assumed(config: TrainEvalPipelineConfig, folder: Path, why: str) -> WorstBa
     reason = (
         f"without data ({why.rstrip('.')}): the resizer's largest shape, {boxes} boxes an image"
     )
-    shape = BatchShape(height=height, width=width, boxes=boxes)
+    keypoints = _num_keypoints(config)
+    shape = BatchShape(height=height, width=width, boxes=boxes, keypoints=keypoints)
     evaluation = _worst_evaluation(config, folder, shape)
     return WorstBatch(shape=shape, reasons=(reason,), evaluation=evaluation)
+
+
+def _num_keypoints(config: TrainEvalPipelineConfig) -> int:
+    return config.train_input_reader.num_keypoints if config.train_input_reader else 0
 
 
 def _network_shape(

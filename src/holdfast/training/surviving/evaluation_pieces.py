@@ -74,7 +74,9 @@ class EvaluationInPieces:
 
 
 def _slice(batch: EvaluationBatch, start: int, stop: int) -> EvaluationBatch:
-    piece: EvaluationBatch = tf.nest.map_structure(lambda values: values[start:stop], batch)
+    piece: EvaluationBatch = tf.nest.map_structure(
+        lambda values: None if values is None else values[start:stop], batch
+    )
     return piece
 
 

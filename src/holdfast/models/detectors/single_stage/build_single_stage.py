@@ -25,7 +25,7 @@ from holdfast.config.schema.ssd import Ssd, SsdFeatureExtractor
 from holdfast.data.input.build_input import build_resizer
 from holdfast.errors import HoldfastError
 from holdfast.geometry import anchors, coding
-from holdfast.geometry.sampling import Sampler, balanced_sample
+from holdfast.geometry.sampling import Sampler, SeededSampler, balanced_sample
 from holdfast.geometry.targets import AnchorAssigner
 from holdfast.losses.build_losses import (
     Choices,
@@ -43,7 +43,6 @@ from holdfast.models.detectors.build_anchor_parts import (
     build_similarity,
 )
 from holdfast.models.detectors.single_stage.detector import (
-    SeededSampler,
     SingleStageDetector,
     SingleStageSettings,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,10 +14,11 @@ from holdfast.data.sample import GroundTruth
 from holdfast.geometry.anchors import AnchorLayer, Side
 from holdfast.geometry.boxes import true_image_windows
 from holdfast.geometry.chance import image_seeds, seeds_at
-from holdfast.geometry.sampling import Sampler
+from holdfast.geometry.sampling import Sampler, SeededSampler
 from holdfast.geometry.targets import AnchorAssigner, ConfidenceTargets, Targets
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone
+from holdfast.models.detectors.input_sides import divided, pad_to_multiple, sides
 from holdfast.models.detectors.single_stage.loss_terms import SingleStageLoss
 from holdfast.models.inference.detections import Detections, Suppression
 from holdfast.models.inference.preprocessing import Preprocessing
@@ -38,7 +39,6 @@ class Predictions(NamedTuple):
 
 
 AnchorTargets = Targets | ConfidenceTargets
-SeededSampler = Callable[[Tensor], Sampler]  # from the seeds (B, 2) of a batch's images
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,13 +114,13 @@ class SingleStageDetector(keras.Model):
         training: bool = False,
     ) -> Predictions:
         """Predict; sizes, truth and what was prepared are for detectors of two stages."""
-        padded = _pad_to_multiple(inputs, self.settings.pad_to_multiple)
+        padded = pad_to_multiple(inputs, self.settings.pad_to_multiple)
         features = self.neck(self.backbone(padded, training=training), training=training)
         output = self.head(features, training=training)
         return Predictions(
             box_encodings=ops.cast(output.box_encodings, "float32"),
             class_predictions_with_background=ops.cast(output.class_logits, "float32"),
-            anchors=ops.convert_to_tensor(self.anchors(*_sides(inputs))),
+            anchors=ops.convert_to_tensor(self.anchors(*sides(inputs))),
             feature_maps=tuple(features),
             preprocessed_inputs=inputs,
         )
@@ -204,7 +204,7 @@ class SingleStageDetector(keras.Model):
         scores = settings.score_converter.scores(predictions.class_predictions_with_background)
         if settings.loss.has_background_column:
             scores = scores[..., 1:]
-        height, width = _sides(predictions.preprocessed_inputs)
+        height, width = sides(predictions.preprocessed_inputs)
         windows = true_image_windows(sizes, height, width)
         return settings.suppression.detections(boxes[..., :4], scores, windows)
 
@@ -214,9 +214,9 @@ class SingleStageDetector(keras.Model):
         They need no network: the maps of its features have the input's size over their strides.
         """
         multiple = self.settings.pad_to_multiple
-        padded = [_divided(side, multiple) * multiple for side in (height, width)]
+        padded = [divided(side, multiple) * multiple for side in (height, width)]
         shapes = [
-            (_divided(padded[0], feature.stride), _divided(padded[1], feature.stride))
+            (divided(padded[0], feature.stride), divided(padded[1], feature.stride))
             for feature in self.neck.features
         ]
         laid_out = self.settings.anchor_generator.anchors(shapes, height, width)
@@ -232,22 +232,3 @@ def _sampled(targets: Targets, sampler: Sampler) -> Targets:
         class_weights=targets.class_weights * is_sampled,
         box_weights=targets.box_weights * is_sampled,
     )
-
-
-def _sides(inputs: Tensor) -> tuple[Side, Side]:
-    """Give height and width: tensors where they are known only when the network runs."""
-    height, width = inputs.shape[1:3]
-    if height is None or width is None:
-        height, width = ops.shape(inputs)[1:3]
-    return height, width
-
-
-def _divided(side: Side, by: int) -> Side:
-    return -(-side // by)
-
-
-def _pad_to_multiple(inputs: Tensor, multiple: int) -> Tensor:
-    if multiple == 1:
-        return inputs
-    bottom, right = (-side % multiple for side in _sides(inputs))
-    return ops.pad(inputs, [(0, 0), (0, bottom), (0, right), (0, 0)])

@@ -1,0 +1,1 @@
+"""Faster R-CNN and Mask R-CNN."""
