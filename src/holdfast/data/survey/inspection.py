@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from holdfast.config.label_map import class_name, classes
@@ -35,6 +35,8 @@ class Records:
     files: tuple[str, ...]
     layout: RecordLayout
     names: Mapping[int, str] | None = None  # label map: id -> name
+    # Label map: id -> names of its keypoints and their places among all of the data's.
+    keypoints: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,12 @@ def records_of(
         num_keypoints=layout.num_keypoints,
         num_multiclass_scores=layout.num_multiclass_scores,
     )
-    return Records(files=tuple(record_files), layout=layout, names=names)
+    keypoints = {
+        item.id: {point.label: point.id for point in item.keypoints}
+        for item in classes(label_map)
+        if item.keypoints
+    }
+    return Records(files=tuple(record_files), layout=layout, names=names, keypoints=keypoints)
 
 
 def inspect_data(
