@@ -153,7 +153,9 @@ _BELOW_ROOT = (
     "_feature_extractor/",
     "_box_predictor/",
     "_feature_extractor_for_proposal_features/",
-    "_feature_extractor_for_box_classifier_features/", "_prediction_head_dict/")
+    "_feature_extractor_for_box_classifier_features/",
+    "_prediction_head_dict/",
+)
 
 
 def _root(names: Iterable[str]) -> str:
