@@ -95,15 +95,14 @@ def _of_real_images(targets: Any, is_real: Tensor) -> Any:
     """Take all weight from the targets of images that only fill the batch, also of inner ones."""
     if not isinstance(targets, tuple):
         return targets
-    if not hasattr(targets, "_fields"):
+    names = getattr(targets, "_fields", None)
+    if names is None:
         return tuple(_of_real_images(each, is_real) for each in targets)
-    return targets._replace(
-        **{
-            name: _weighed(value, is_real)
-            if name.endswith("weights")
-            else _of_real_images(value, is_real)
-            for name, value in targets._asdict().items()
-        }
+    return type(targets)(
+        *(
+            _weighed(each, is_real) if name.endswith("weights") else _of_real_images(each, is_real)
+            for name, each in zip(names, targets, strict=True)
+        )
     )
 
 
