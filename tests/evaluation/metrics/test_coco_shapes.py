@@ -207,6 +207,15 @@ def test_only_the_chosen_keypoints_count():
     assert first.result() == alone.result()
 
 
+def test_a_detector_may_give_the_keypoints_of_the_class_alone():
+    objects, others = scene(6)
+    chosen = KeypointMetrics(class_id=1, class_name="cat", places=(1, 2), sigmas=(0.1, 0.2))
+    whole, alone = KeypointEvaluator(chosen), KeypointEvaluator(chosen)
+    whole.add(objects, others)
+    alone.add(objects, others._replace(keypoints=others.keypoints[:, 1:]))
+    assert whole.result() == alone.result()
+
+
 def test_without_objects_of_the_class_every_number_is_minus_one():
     evaluator = KeypointEvaluator(KeypointMetrics(class_id=7, class_name="emu"))
     assert set(evaluator.result().values()) == {-1.0}
