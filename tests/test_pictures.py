@@ -129,3 +129,16 @@ def test_a_png_holds_the_pixels(tmp_path):
     save_png(str(tmp_path / "a.png"), drawn(ground((1, 2, 3))))
     pixels = np.asarray(Image.open(tmp_path / "a.png"))
     np.testing.assert_array_equal(pixels, drawn(ground((1, 2, 3))))
+
+
+def test_edges_join_keypoints_that_are_both_there():
+    points = np.array([[[0.25, 0.5], [0.75, 0.5], [np.nan, np.nan]]], np.float32)
+    objects = Objects(
+        boxes=np.array([[0.0, 0.0, 1.0, 1.0]], np.float32),
+        labels=["a"],
+        keypoints=points,
+        edges=((0, 1), (1, 2), (0, 7)),
+    )
+    drawn = draw_objects(np.zeros((100, 100, 3), np.uint8), objects, {"a": (200, 100, 50)})
+    assert (drawn[40:60, 50] == (200, 100, 50)).all()
+    assert not drawn[50, 20:40].any()

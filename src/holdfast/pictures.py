@@ -37,6 +37,7 @@ class Objects(NamedTuple):
     labels: Sequence[str]  # N: the text, which also decides the color
     masks: NDArray[np.uint8] | None = None  # (N, H, W) 0 or 1
     keypoints: NDArray[np.float32] | None = None  # (N, K, 2) y, x normalized; NaN = none
+    edges: Sequence[tuple[int, int]] = ()  # pairs of keypoints that a line joins
 
 
 class Cell(NamedTuple):
@@ -69,6 +70,7 @@ def draw_objects(image: Pixels, objects: Objects, colors: Mapping[str, Color]) -
         _draw_box(pen, frame, colors[label])
     if objects.keypoints is not None:
         for points, label in zip(objects.keypoints, objects.labels, strict=True):
+            _draw_edges(pen, points * picture.size[::-1], objects.edges, colors[label])
             _draw_keypoints(pen, points, picture.size, colors[label])
     for frame, label in zip(frames, objects.labels, strict=True):
         if len(frames) <= _LABEL_ALL or text_width(label) < frame[2] - frame[0]:
@@ -165,6 +167,19 @@ def _draw_keypoints(
     for y, x in points[np.isfinite(points).all(axis=-1)].tolist():
         column, row = x * size[0], y * size[1]
         pen.ellipse((column - 4, row - 4, column + 4, row + 4), fill=color, outline=(0, 0, 0))
+
+
+def _draw_edges(
+    pen: ImageDraw.ImageDraw,
+    points: NDArray[np.float64],
+    edges: Sequence[tuple[int, int]],
+    color: Color,
+) -> None:
+    """Join keypoints (K, 2) y, x in pixels, where both are there."""
+    for pair in edges:
+        ends = points[list(pair)] if max(pair) < len(points) else np.zeros(0)
+        if len(ends) and np.isfinite(ends).all():
+            pen.line([(x, y) for y, x in ends.tolist()], fill=color, width=2)
 
 
 def _draw_label(

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from holdfast.evaluation.metrics.compared_objects import FoundObjects, LabeledObjects
+from holdfast.evaluation.metrics.compared_objects import (
+    FoundObjects,
+    LabeledObjects,
+    choose_objects,
+)
 
 CLASSES = {1: "cat", 2: "dog", 4: "owl"}  # 3 is free, as in COCO's own label map
 UNKNOWN = 2  # class index of an object that no label map knows
@@ -28,7 +32,7 @@ class Scene(NamedTuple):
     def of_images(self, numbers: Sequence[int]) -> tuple[LabeledObjects, FoundObjects]:
         """Keep the objects of some images."""
         return tuple(
-            type(objects)(*(column[np.isin(objects.image, numbers)] for column in objects))
+            choose_objects(objects, np.isin(objects.image, numbers))
             for objects in (self.labeled, self.found)
         )
 

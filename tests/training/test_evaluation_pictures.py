@@ -131,3 +131,36 @@ def test_the_config_says_what_to_draw():
     assert build_gallery(TrainEvalPipelineConfig(), NAMES) == Gallery(names=NAMES)
     without = TrainEvalPipelineConfig(eval_config=EvalConfig(retain_original_images=False))
     assert build_gallery(without, NAMES).images == 0
+
+
+def test_masks_and_keypoints_are_drawn_on_both_sides():
+    square = tf.io.encode_png(np.pad(np.ones((40, 60, 1), np.uint8), [(20, 20), (30, 30), (0, 0)]))
+    plain = batch()
+    truth = plain.truth._replace(
+        encoded_masks=tf.fill([2, 1], square),
+        keypoints=tf.constant([[[[0.5, 0.5], [np.nan, np.nan]]]] * 2),
+    )
+    found = Detections(
+        boxes=tf.constant([[[0.25, 0.25, 0.75, 0.75]]] * 2),
+        scores=tf.ones([2, 1]),
+        classes=tf.ones([2, 1], tf.int32),
+        count=tf.constant([1, 1]),
+        masks=tf.ones([2, 1, 3, 3]),
+        keypoints=tf.constant([[[[0.5, 0.5], [0.5, 0.4]]]] * 2),
+        keypoint_scores=tf.constant([[[0.9, 0.1]]] * 2),
+    )
+    data = SimpleNamespace(batches=lambda: iter([plain._replace(truth=truth)]))
+    gallery = Gallery(names=NAMES, images=1, edges=((0, 1),))
+    picture = draw_pictures(lambda _: SimpleNamespace(detections=found), data, gallery)[
+        "detections/0"
+    ]
+    middle = GAP + 140  # 280 rows of 420 columns
+    left, right = GAP + WIDTH // 2, 2 * GAP + WIDTH + WIDTH // 2
+    assert tuple(picture[middle, left]) == CAT  # a keypoint
+    assert tuple(picture[middle, right]) == DOG
+    mixed = [128 * 0.65 + np.array(color) * 0.35 for color in (CAT, DOG)]
+    for column, color in zip((left, right), mixed, strict=True):
+        np.testing.assert_allclose(picture[middle + 30, column + 40], color, atol=1)
+        # Too unsure a keypoint is not drawn, nor a line to it.
+        np.testing.assert_allclose(picture[middle, column - 42], color, atol=1)
+        np.testing.assert_allclose(picture[middle, column - 20], color, atol=1)

@@ -19,9 +19,15 @@ from holdfast.data.input.evaluation_input import EvaluationInput, evaluation_inp
 from holdfast.data.survey.inspection import Records
 from holdfast.data.survey.statistics import Statistics
 from holdfast.errors import ConfigError, HoldfastError
+from holdfast.evaluation.build_keypoint_metrics import build_keypoint_metrics
 from holdfast.evaluation.evaluation_step import EvaluationStep
 from holdfast.evaluation.metrics.coco_boxes import CategoryMetrics
-from holdfast.evaluation.metrics.metrics_set import COCO, MetricsSet
+from holdfast.evaluation.metrics.metrics_set import (
+    COCO,
+    COCO_KEYPOINTS,
+    COCO_MASKS,
+    MetricsSet,
+)
 from holdfast.models.detectors.interface import Detector
 
 
@@ -71,15 +77,45 @@ def build_metrics_set(config: TrainEvalPipelineConfig, records: Records) -> Metr
     if problems := tuple(unsupported_evaluation(evaluation)):
         raise ConfigError("eval_config", problems)
     groups = evaluation.super_categories.items()
+    classes = _classes(config, records)
+    names = _names(config, records)
     return MetricsSet(
-        classes=_classes(config, records),
-        names=tuple(dict.fromkeys(evaluation.metrics_set)) or (COCO,),
+        classes=classes,
+        names=names,
         categories=CategoryMetrics(
             included=evaluation.include_metrics_per_category,
             all_measures=evaluation.all_metrics_per_category,
             groups={group: [name.strip() for name in text.split(",")] for group, text in groups},
         ),
+        keypoints=build_keypoint_metrics(
+            evaluation, classes, records.keypoints, _classes_with_keypoints(config)
+        )
+        if COCO_KEYPOINTS in names
+        else (),
     )
+
+
+def _classes_with_keypoints(config: TrainEvalPipelineConfig) -> tuple[str, ...]:
+    tasks = config.model.center_net if config.model else None
+    named = (task.keypoint_class_name for task in tasks.keypoint_estimation_task) if tasks else ()
+    return tuple(name for name in named if name)
+
+
+def _names(config: TrainEvalPipelineConfig, records: Records) -> tuple[str, ...]:
+    """Name the metrics; by default those of all that is learned and read."""
+    evaluation = config.eval_config or EvalConfig()
+    named = dict.fromkeys(evaluation.metrics_set)
+    detector = detector_of(config.model) if config.model else None
+    learned = learned_fields(detector) if detector is not None else frozenset()
+    if not named:
+        named[COCO] = None
+        if "masks" in learned and records.layout.masks is not None:
+            named[COCO_MASKS] = None
+        if "keypoints" in learned and records.layout.num_keypoints:
+            named[COCO_KEYPOINTS] = None
+    if evaluation.parameterized_metric:
+        named[COCO_KEYPOINTS] = None
+    return tuple(named)
 
 
 def build_evaluation_step(

@@ -33,7 +33,10 @@ def evaluate_step(
     images = 0
     for batch in data.batches():
         detections, terms = step(batch)
-        evaluators.add(labeled_objects(batch, images), found_objects(detections, batch, images))
+        evaluators.add(
+            labeled_objects(batch, images, metrics.shapes),
+            found_objects(detections, batch, images, metrics.shapes),
+        )
         real = int(np.count_nonzero(batch.is_real))
         for name, value in terms.items():
             losses[name] += float(value) * real

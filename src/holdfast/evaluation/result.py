@@ -15,6 +15,14 @@ class ClassScore:
     ap: float | None  # mean over the IoU thresholds 0.5, 0.55, … 0.95
     ap50: float | None  # at IoU 0.5
     objects: int  # crowds are not counted
+    # Of masks and keypoints, where these are evaluated.
+    mask_ap: float | None = None
+    mask_ap50: float | None = None
+    keypoint_ap: float | None = None
+    keypoint_ap50: float | None = None
+
+
+SHAPE_SCORES = ("mask_ap", "mask_ap50", "keypoint_ap", "keypoint_ap50")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +49,16 @@ class EvaluationResult:
                 name: value if math.isfinite(value) else None
                 for name, value in self.metrics.items()
             },
-            "per_class": {name: asdict(score) for name, score in self.per_class.items()},
+            "per_class": {name: self._scores(score) for name, score in self.per_class.items()},
             "images": self.images,
             "seconds": self.seconds,
         }
+
+    def _scores(self, score: ClassScore) -> dict[str, Any]:
+        """Give the scores of a class; those that no class has are not listed."""
+        unset = {
+            name
+            for name in SHAPE_SCORES
+            if all(getattr(each, name) is None for each in self.per_class.values())
+        }
+        return {name: value for name, value in asdict(score).items() if name not in unset}

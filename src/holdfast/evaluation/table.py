@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.evaluation.result import ClassScore, EvaluationResult
+from holdfast.evaluation.result import SHAPE_SCORES, ClassScore, EvaluationResult
 
 _BAR = 24  # characters of a perfect score
 
@@ -35,15 +35,36 @@ def _metrics_table(metrics: Mapping[str, float]) -> Table:
 def _class_table(per_class: Mapping[str, ClassScore]) -> Table:
     table = _table()
     table.add_column("class", style="cyan", overflow="fold")
-    for heading in ("objects", "AP", "AP50"):
+    scores = [name for name in _HEADINGS if _is_known(name, per_class)]
+    for heading in ("objects", *(_HEADINGS[name] for name in scores)):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True, style="green")
     for name, score in per_class.items():
         bar = "█" * round((score.ap50 or 0.0) * _BAR)
-        table.add_row(
-            Text(name), str(score.objects), _number(score.ap), _number(score.ap50), Text(bar)
-        )
+        numbers = [_score(score, each) for each in scores]
+        table.add_row(Text(name), str(score.objects), *numbers, Text(bar))
     return table
+
+
+_HEADINGS = {
+    "ap": "AP",
+    "ap50": "AP50",
+    "mask_ap": "mask AP",
+    "mask_ap50": "mask AP50",
+    "keypoint_ap": "keypoint AP",
+    "keypoint_ap50": "keypoint AP50",
+}
+
+
+def _score(score: ClassScore, name: str) -> Text:
+    """Write one score of a class; "-" where it has objects, and is not measured by them."""
+    value = getattr(score, name)
+    return Text("-", style="dim") if value is None and score.objects else _number(value)
+
+
+def _is_known(name: str, per_class: Mapping[str, ClassScore]) -> bool:
+    is_shape = name in SHAPE_SCORES
+    return not is_shape or any(getattr(each, name) is not None for each in per_class.values())
 
 
 def _table() -> Table:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.config.check_config import CheckReport, check_config
+from holdfast.config.facts.learned_fields import learned_fields
+from holdfast.config.facts.networks import detector_of
 from holdfast.config.label_map import largest_id
 from holdfast.config.paths import is_remote
 from holdfast.config.recipes.box_sides import MedianSizes, Sides, judge_box_sides
-from holdfast.config.recipes.fill import Filling, Start, fill
+from holdfast.config.recipes.fill import Filling, Start, fill, recipe_model
 from holdfast.config.recipes.recipe import Recipe
 from holdfast.config.recipes.schedule import WantedPace, plan_schedule
 from holdfast.data.conversion.open_sources import DataOptions
@@ -56,14 +58,16 @@ class Made:
 
 def make(recipe: Recipe, wishes: Wishes, watch: Watch = unwatched) -> Made:
     """Open the data, convert it, fill the recipe in, write it and check it."""
-    data = open_dataset(wishes.data, wishes.reading, watch)
+    network = detector_of(recipe_model(recipe, num_classes=1))
+    learned = learned_fields(network) if network is not None else frozenset[str]()
+    data = open_dataset(wishes.data, wishes.reading, watch, learned)
     num_classes = largest_id(data.label_map)
     if num_classes < 1:
         raise HoldfastError(f"{' and '.join(wishes.data)} has no class: nothing in it is labeled.")
     start = _start(wishes, recipe, num_classes)
     folder, origin = NewFolder(wishes.out), _origin(recipe, wishes)
     folder.claim(origin)
-    prepared = prepare(data, folder, wishes.split, watch)
+    prepared = prepare(data, folder, wishes.split, watch, learned)
     fit = _fit(recipe, wishes, num_classes, prepared)
     recipe = fit.recipe
     filling = _filling(fit, wishes, num_classes, prepared, start)

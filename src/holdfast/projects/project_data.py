@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from holdfast.config.schema.input_reader import InputReader, TFRecordInputReader
+from holdfast.config.schema.input_reader import (
+    InputReader,
+    InstanceMaskType,
+    TFRecordInputReader,
+)
 from holdfast.data.conversion.conversion_result import Conversion
 from holdfast.data.conversion.open_sources import DataOptions, open_sources
 from holdfast.data.conversion.to_records import convert
 from holdfast.data.input.build_input import open_reader
 from holdfast.data.records import data_files
 from holdfast.data.records.record_files import find_records, is_record_name
+from holdfast.data.records.record_shapes import first_examples, mask_format, num_keypoints
 from holdfast.data.records.record_split import split_records
 from holdfast.data.sources.lookup import is_image
 from holdfast.data.sources.source import Source
+from holdfast.data.sources.tfrecord import MaskFormat
 from holdfast.data.splitting.split_names import TEST, TRAIN, VAL
 from holdfast.data.survey.inspection import (
     RECORDS,
@@ -59,8 +65,16 @@ class Prepared:
         return next((name for name in (VAL, TEST) if name in self.readers), None)
 
 
-def open_dataset(locations: Sequence[str], how: DataOptions, watch: Watch) -> Source | RecordSet:
+def open_dataset(
+    locations: Sequence[str],
+    how: DataOptions,
+    watch: Watch,
+    learned: Collection[str] = (),
+) -> Source | RecordSet:
     """Open labeled images of any format, several sets as one, or TFRecords.
+
+    learned: what the network learns beside boxes. Masks that it does not learn are not read: they
+    would only make the records larger.
 
     Records that are taken as they are stay where they are; combined with others, or with some of
     their classes only, they are a source like any other.
@@ -74,23 +88,36 @@ def open_dataset(locations: Sequence[str], how: DataOptions, watch: Watch) -> So
             refuse_images(how.images)
             return open_records(location, how.label_map)
     try:
-        # The recipes predict boxes: masks would only make the records larger.
         with watch("read", "MB") as report:
-            return open_sources(locations, replace(how, masks=False), in_megabytes(report))
+            reading = replace(how, masks="masks" in learned)
+            source = open_sources(locations, reading, in_megabytes(report))
     except HoldfastError:
         for location in locations:
             _refuse_without_images(location, how.images)
         raise
+    if "masks" in learned and not source.masks:
+        raise _without_masks(" and ".join(locations))
+    return source
 
 
 def prepare(
-    data: Source | RecordSet, folder: NewFolder, options: SplitOptions, watch: Watch
+    data: Source | RecordSet,
+    folder: NewFolder,
+    options: SplitOptions,
+    watch: Watch,
+    learned: Collection[str] = (),
 ) -> Prepared:
     """Make the readers of a config, converting what is not TFRecords yet, and look at all of it."""
     if isinstance(data, Source):
         prepared = _converted(data, folder, options, watch)
     else:
         prepared = _taken(data, folder, options)
+    if learned:
+        readers = {
+            name: _with_shapes(reader, name, folder.path, learned)
+            for name, reader in prepared.readers.items()
+        }
+        prepared = replace(prepared, readers=readers)
     used = [name for name in prepared.readers if name in (TRAIN, prepared.eval_split)]
     looked = {
         name: _look(name, prepared.readers[name], folder.path, options.strict, watch)
@@ -177,6 +204,30 @@ def _readers(
             reader = reader.replace(shuffle=False, num_epochs=1)
         readers[name] = reader
     return readers
+
+
+def _with_shapes(
+    reader: InputReader, name: str, folder: Path, learned: Collection[str]
+) -> InputReader:
+    """Let a reader load the masks and keypoints that the network learns, as they are stored."""
+    examples = first_examples(open_reader(reader, folder, name=name).files)
+    if "masks" in learned:
+        stored = mask_format(examples)
+        if stored is None:
+            raise _without_masks(name)
+        is_png = stored is MaskFormat.PNG
+        kind = InstanceMaskType.PNG_MASKS if is_png else InstanceMaskType.NUMERICAL_MASKS
+        reader = reader.replace(load_instance_masks=True, mask_type=kind)
+    if "keypoints" in learned:
+        reader = reader.replace(num_keypoints=num_keypoints(examples))
+    return reader
+
+
+def _without_masks(location: str) -> HoldfastError:
+    return HoldfastError(
+        f"{location} has no masks, and the network of this recipe learns them.",
+        fix="Give data with outlines or masks of objects, or take a recipe that finds boxes.",
+    )
 
 
 def _look(name: str, reader: InputReader, folder: Path, strict: bool, watch: Watch) -> Inspection:

@@ -6,7 +6,11 @@ import math
 from collections.abc import Iterable, Mapping
 
 # The first of these that an evaluation has is what it is judged by.
-JUDGED_BY = ("DetectionBoxes_Precision/mAP", "PascalBoxes_Precision/mAP@0.5IOU")
+JUDGED_BY = (
+    "DetectionBoxes_Precision/mAP",
+    "DetectionMasks_Precision/mAP",
+    "PascalBoxes_Precision/mAP@0.5IOU",
+)
 
 
 class Stopping:

@@ -27,7 +27,7 @@ OBEYED = {
         *("batch_size", "metrics_set", "use_moving_averages", "force_no_resize"),
         *("include_metrics_per_category", "all_metrics_per_category", "super_categories"),
         *("num_visualizations", "min_score_threshold", "max_num_boxes_to_visualize"),
-        "retain_original_images",
+        *("retain_original_images", "parameterized_metric", "keypoint_edge"),
     },
 }
 # Whatever they say, what they decide in the OD API comes out the same here: the version of a
@@ -60,7 +60,6 @@ WARNED = [
     ("eval_config", "skip_labels: true"),
     ("eval_config", "visualize_groundtruth_boxes: false"),
     ("eval_config", 'groundtruth_box_visualization_color: "red"'),
-    ("eval_config", "keypoint_edge { start: 0 end: 1 }"),
     ("eval_config", "recall_lower_bound: 0.1"),
     ("eval_config", "recall_upper_bound: 0.9"),
     ("eval_config", "retain_original_image_additional_channels: true"),
@@ -71,7 +70,6 @@ REFUSED = [
     ("train_config", "merge_multiple_label_boxes: true"),
     ("train_config", "use_multiclass_scores: true"),
     ("eval_config", "skip_predictions_for_unlabeled_class: true"),
-    ("eval_config", 'parameterized_metric { coco_keypoint_metrics { class_label: "cat" } }'),
 ]
 HARMLESS = [
     ("train_config", "sync_replicas: true startup_delay_steps: 0 replicas_to_aggregate: 1"),
@@ -135,7 +133,7 @@ def test_a_good_config_gives_nothing_to_say(tmp_path):
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("coco_mask_metrics", "coco_detection_metrics"),
+        ("lvis_mask_metrics", "coco_mask_metrics"),
         ("oid_challenge_detection_metrics", "oid_V2_detection_metrics"),
         ("weighted_pascal_voc_detection_metrics", "pascal_voc_detection_metrics"),
     ],

@@ -402,3 +402,23 @@ def test_memory_stays_within_the_budget(tmp_path):
     )
     (ratio,) = re.findall(r"of what is allowed: ([\d.]+)", run.stdout)
     assert float(ratio) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("reader", "fix"),
+    [
+        ("load_instance_masks: true", "mask_type: PNG_MASKS"),
+        ("num_keypoints: 3", "num_keypoints: 2"),
+    ],
+)
+def test_a_reader_that_could_read_no_record_is_an_error_with_the_right_value(tmp_path, reader, fix):
+    mask = tf.io.encode_png(np.ones((10, 20, 1), np.uint8)).numpy()
+    features = {
+        "image__object__mask": [mask, mask],
+        "image__object__keypoint__x": [0.1] * 4,
+        "image__object__keypoint__y": [0.1] * 4,
+    }
+    folder = write(tmp_path / "a", example_records.record(BOXES, **features))
+    with pytest.raises(HoldfastError, match="train_input_reader") as error:
+        training_input(folder, batch_size=1, reader=reader)
+    assert fix in error.value.fix

@@ -29,6 +29,8 @@ _WORTH_TELLING = 60.0  # seconds; what is over sooner needs no estimate
 _SHORT_NAMES = {
     "DetectionBoxes_Precision/mAP": "mAP",
     "DetectionBoxes_Precision/mAP@.50IOU": "mAP@.50",
+    "DetectionMasks_Precision/mAP": "mask mAP",
+    "DetectionMasks_Precision/mAP@.50IOU": "mask mAP@.50",
     "PascalBoxes_Precision/mAP@0.5IOU": "VOC mAP@.50",
     "OpenImagesV2_Precision/mAP@0.5IOU": "Open Images mAP@.50",
     TOTAL: "loss",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast.config.part_choices import choice_problems
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.validate.learned_shapes import check_shapes
 from holdfast.config.validate.learning_rate import check_schedule
 from holdfast.config.validate.network_fields import check_family, check_network
 from holdfast.config.validate.readers import check_files
@@ -30,5 +31,6 @@ def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]
     yield from check_schedule(config)
     yield from check_settings(config)
     yield from check_obedience(config)
+    yield from check_shapes(config)
     yield from check_files(config, folder)
     yield from choice_problems(config.parts)

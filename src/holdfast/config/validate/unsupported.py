@@ -14,6 +14,8 @@ from holdfast.errors import Problem, nearest
 
 COMPUTED_METRICS = (
     "coco_detection_metrics",
+    "coco_mask_metrics",
+    "coco_keypoint_metrics",
     "pascal_voc_detection_metrics",
     "oid_V2_detection_metrics",
 )
@@ -79,14 +81,17 @@ _EVALUATION = {
     "eval_master": _Rule(("",), "the process that trains is the one that evaluates"),
     "export_path": _Rule(("",), "detections are not exported"),
     "ignore_groundtruth": _Rule((False,), "an evaluation needs the ground truth"),
-    "eval_instance_masks": _Rule((False,), "masks are not evaluated, boxes are"),
+    "eval_instance_masks": _Rule(
+        (False,),
+        "metrics_set decides what is evaluated, as in the OD API",
+        'remove it, and write metrics_set: "coco_mask_metrics"',
+    ),
     "skip_scores": _Rule((False,), "pictures always show the scores"),
     "skip_labels": _Rule((False,), "pictures always show the names of the classes"),
     "visualize_groundtruth_boxes": _Rule(
         (True,), "pictures always show the ground truth, beside the detections"
     ),
     "groundtruth_box_visualization_color": _Rule(("black",), "boxes have the color of their class"),
-    "keypoint_edge": _Rule(((),), "keypoints are not drawn"),
     "recall_lower_bound": _Rule((0.0,), "Holdfast computes no metric with bounds of recall"),
     "recall_upper_bound": _Rule((1.0,), "Holdfast computes no metric with bounds of recall"),
     "retain_original_image_additional_channels": _Rule((False,), "images have three channels"),
@@ -100,12 +105,6 @@ _EVALUATION = {
 _EVALUATION_REFUSED = {
     "skip_predictions_for_unlabeled_class": _Rule(
         (False,), _NOT_SUPPORTED, "remove it, and label every class in every image", "error"
-    ),
-    "parameterized_metric": _Rule(
-        ((),),
-        _NOT_SUPPORTED,
-        'remove it, and write metrics_set: "coco_detection_metrics" for the boxes',
-        "error",
     ),
 }
 

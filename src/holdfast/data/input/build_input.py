@@ -28,6 +28,7 @@ from holdfast.data.input.resize import Resized
 from holdfast.data.input.training_input import InputSettings, training_pipeline
 from holdfast.data.records import data_files
 from holdfast.data.records.label_map_files import open_label_map
+from holdfast.data.records.record_shapes import first_examples, mask_format, num_keypoints
 from holdfast.data.sample import Tensor
 from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout
 from holdfast.data.survey.inspection import Records, records_of
@@ -115,7 +116,30 @@ def open_reader(
     if label_map is None and reader.label_map_path:
         label_map = open_label_map(_find(reader.label_map_path, folder)[0])
     found = dict.fromkeys(file for pattern in patterns for file in _find(pattern, folder))
-    return records_of(list(found), label_map, build_layout(reader, label_map))
+    layout = build_layout(reader, label_map)
+    _refuse_other_shapes(list(found), layout, name)
+    return records_of(list(found), label_map, layout)
+
+
+def _refuse_other_shapes(files: list[str], layout: RecordLayout, name: str) -> None:
+    """Refuse settings by which no record could be read: masks and keypoints of another form."""
+    if layout.masks is None and not layout.num_keypoints:
+        return
+    examples = first_examples(files)
+    stored = mask_format(examples)
+    if layout.masks is not None and stored not in (None, layout.masks):
+        types = {MaskFormat.PNG: "PNG_MASKS", MaskFormat.NUMERICAL: "NUMERICAL_MASKS"}
+        raise HoldfastError(
+            f"{name}.mask_type is {types[layout.masks]}, and the records hold {types[stored]}.",
+            fix=f"Set {name}.mask_type: {types[stored]}.",
+        )
+    points = num_keypoints(examples)
+    if layout.num_keypoints and points not in (0, layout.num_keypoints):
+        raise HoldfastError(
+            f"{name}.num_keypoints is {layout.num_keypoints}, and the objects in the records have "
+            f"{points}.",
+            fix=f"Set {name}.num_keypoints: {points}.",
+        )
 
 
 def _find(pattern: str, folder: Path) -> list[str]:

@@ -16,9 +16,10 @@ from holdfast.config.label_map import class_name
 from holdfast.data.input.decode_images import decoded_image, plain_reason
 from holdfast.data.records.merged_records import MERGED, Place, merged_objects
 from holdfast.data.records.record_files import read_records
+from holdfast.data.records.record_shapes import mask_format, num_keypoints, values_of
 from holdfast.data.sample import Sample, Tensor
 from holdfast.data.sources.source import Source
-from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout, record_parser
+from holdfast.data.sources.tfrecord import RecordLayout, record_parser
 from holdfast.data.survey.box_validity import Reason, judge
 from holdfast.data.survey.inspection import Records
 from holdfast.errors import HoldfastError
@@ -151,16 +152,16 @@ def _layout(
     """Read masks and keypoints if there are any, and name classes by text without a label map."""
     layout = data.layout
     if layout.masks is None:
-        layout = replace(layout, masks=_mask_format(examples))
+        layout = replace(layout, masks=mask_format(examples))
     if not layout.num_keypoints:
-        layout = replace(layout, num_keypoints=_num_keypoints(examples))
+        layout = replace(layout, num_keypoints=num_keypoints(examples))
     if data.names is not None:
         return layout, data.names
     names: dict[int, str] = {}
     texts: dict[str, None] = {}
     for example in examples:
-        text = _values(example, "image/object/class/text", "bytes_list")
-        labels = _values(example, "image/object/class/label", "int64_list")
+        text = values_of(example, "image/object/class/text", "bytes_list")
+        labels = values_of(example, "image/object/class/label", "int64_list")
         decoded = [each.decode("utf-8", "replace") for each in text]
         texts |= dict.fromkeys(decoded)
         names |= dict(zip(labels, decoded, strict=False))
@@ -170,29 +171,6 @@ def _layout(
     return replace(layout, class_ids=class_ids), {
         number: text for text, number in class_ids.items()
     }
-
-
-def _mask_format(examples: Sequence[tf.train.Example]) -> MaskFormat | None:
-    for example in examples:
-        if _values(example, "image/object/mask", "bytes_list"):
-            return MaskFormat.PNG
-        if _values(example, "image/object/mask", "float_list"):
-            return MaskFormat.NUMERICAL
-    return None
-
-
-def _num_keypoints(examples: Sequence[tf.train.Example]) -> int:
-    for example in examples:
-        points = _values(example, "image/object/keypoint/x", "float_list")
-        boxes = _values(example, "image/object/bbox/xmin", "float_list")
-        if points and boxes and len(points) % len(boxes) == 0:
-            return len(points) // len(boxes)
-    return 0
-
-
-def _values(example: tf.train.Example, key: str, kind: str) -> list[Any]:
-    feature = example.features.feature
-    return list(getattr(feature[key], kind).value) if key in feature else []
 
 
 def _shown(sample: Sample, names: Mapping[int, str]) -> Iterator[Shown]:

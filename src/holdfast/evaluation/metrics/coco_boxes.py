@@ -1,4 +1,4 @@
-"""COCO's box metrics, by the OD API's names."""
+"""COCO's metrics of boxes and of masks, by the OD API's names."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.errors import HoldfastError
 from holdfast.evaluation.metrics.coco_class import (
+    BOXES,
     FOUND,
     LABELED,
     MEASURES,
     NO_OBJECTS,
+    Comparison,
     Rows,
     class_measures,
     found_rows,
     labeled_rows,
 )
-from holdfast.evaluation.metrics.compared_objects import FoundObjects, LabeledObjects
+from holdfast.evaluation.metrics.compared_objects import (
+    ComparedObjects,
+    FoundObjects,
+    LabeledObjects,
+)
 from holdfast.evaluation.result import ClassScore
 
 # K classes, M measures
-
-_PREFIX = "DetectionBoxes_"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +51,19 @@ class CategoryMetrics:
 class CocoEvaluator:
     """Collects labeled and found objects, then measures.
 
-    It keeps about 30 bytes for each object. `result` takes one class after the other, and while it
-    does, about 1.6 KB for each object found of that class.
+    It keeps about 30 bytes for each object, and the run lengths of its mask if these are compared.
+    `result` takes one class after the other, and while it does, about 1.6 KB for each object found
+    of that class.
     """
 
     def __init__(
-        self, classes: Mapping[int, str], categories: CategoryMetrics | None = None
+        self,
+        classes: Mapping[int, str],
+        categories: CategoryMetrics | None = None,
+        comparison: Comparison = BOXES,
     ) -> None:
         """Evaluate these classes, label-map id -> name; objects of others are left out."""
+        self._comparison = comparison
         self._classes = dict(sorted(classes.items()))
         self._categories = categories or CategoryMetrics()
         self._labeled: list[Rows] = []
@@ -63,10 +73,23 @@ class CocoEvaluator:
         """Take the objects of some images; every image comes once."""
         indices = np.array(list(self._classes)) - 1
         for kept, rows in (
-            (self._labeled, labeled_rows(labeled)),
-            (self._found, found_rows(found)),
+            (self._labeled, labeled_rows(self._compared(labeled))),
+            (self._found, found_rows(self._compared(found))),
         ):
             kept.append(rows[np.isin(rows["class_index"], indices)])
+
+    def _compared(self, objects: ComparedObjects) -> ComparedObjects:
+        """Leave what is not compared."""
+        if self._comparison.kind != "segm":
+            return objects._replace(masks=None, keypoints=None)
+        if objects.masks is None:
+            whose = "data" if isinstance(objects, LabeledObjects) else "detector"
+            raise HoldfastError(
+                f"Masks are to be evaluated, and the {whose} gives none.",
+                fix="Remove coco_mask_metrics from eval_config.metrics_set, or set "
+                "eval_input_reader.load_instance_masks: true and take a detector of masks.",
+            )
+        return objects._replace(keypoints=None)
 
     def result(self) -> CocoResult:
         """Measure what was added so far."""
@@ -78,11 +101,11 @@ class CocoEvaluator:
             of_class = _of(labeled, number - 1)
             objects[row] = np.count_nonzero(~of_class["is_crowd"])
             if objects[row]:
-                measures[row] = class_measures(of_class, _of(found, number - 1))
+                measures[row] = class_measures(of_class, _of(found, number - 1), self._comparison)
         names = list(self._classes.values())
         values = dict(_overall(measures)) | dict(_of_classes(self._categories, names, measures))
         return CocoResult(
-            metrics={_PREFIX + name: value for name, value in values.items()},
+            metrics={self._comparison.prefix + name: value for name, value in values.items()},
             per_class=_class_scores(names, measures, objects),
         )
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TypeVar
 from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.evaluation.metrics.compared_objects import FoundObjects, LabeledObjects
+from holdfast.evaluation.metrics.compared_objects import (
+    ComparedObjects,
+    FoundObjects,
+    LabeledObjects,
+    choose_objects,
+)
 
 # G labeled and N found objects, of one class in one image unless said otherwise
 
 IOU_THRESHOLD = 0.5
 
 
-Objects = TypeVar("Objects", LabeledObjects, FoundObjects)
 VERDICT = np.dtype([("class_index", "i4"), ("score", "f4"), ("is_true", "?")])
 Verdicts = NDArray[np.void]  # (N,) of VERDICT: true is the first that finds an object
 
@@ -146,6 +149,5 @@ def _areas(boxes: NDArray[np.float32]) -> NDArray[np.float64]:
     return areas
 
 
-def _of(objects: Objects, image: int, class_index: int) -> Objects:
-    rows = (objects.image == image) & (objects.classes == class_index)
-    return type(objects)(*(column[rows] for column in objects))
+def _of(objects: ComparedObjects, image: int, class_index: int) -> ComparedObjects:
+    return choose_objects(objects, (objects.image == image) & (objects.classes == class_index))
