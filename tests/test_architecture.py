@@ -36,6 +36,7 @@ TENSORFLOW_FILES = {
     "holdfast.geometry.chance",
     "holdfast.geometry.regions",
     "holdfast.geometry.suppression",
+    "holdfast.models.heads.region_mask",
     "holdfast.models.layers.batch_norm",
     "holdfast.models.layers.dropout",
     "holdfast.models.layers.penalty",
