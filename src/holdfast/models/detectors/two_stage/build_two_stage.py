@@ -35,10 +35,10 @@ from holdfast.losses.mining import HardMiner
 from holdfast.models.backbones.backbone_spec import BACKBONES
 from holdfast.models.detectors.build_anchor_parts import build_anchor_generator
 from holdfast.models.detectors.two_stage.build_two_stage_network import build_two_stage_network
-from holdfast.models.detectors.two_stage.two_stage_detector import TwoStageDetector
 from holdfast.models.detectors.two_stage.first_stage import FirstStage
 from holdfast.models.detectors.two_stage.mask_stage import MaskStage
 from holdfast.models.detectors.two_stage.second_stage import SecondStage
+from holdfast.models.detectors.two_stage.two_stage_detector import TwoStageDetector
 from holdfast.models.detectors.two_stage.two_stage_settings import TwoStageSettings
 from holdfast.models.inference.build_post_processing import (
     build_score_converter,
