@@ -35,12 +35,15 @@ def choose_start(path: str, recipe: Recipe, num_classes: int, folder: Path) -> S
 
 
 def predicted_scores(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
-    """Tell how many scores a detector gives each anchor, background included; None if it is none.
+    """Tell how many scores a detector gives each place, background included; None if it is none.
 
     >>> predicted_scores({"BoxPredictor_0/ClassPredictor/biases": (273,),
     ...                   "BoxPredictor_0/BoxEncodingPredictor/biases": (12,)})
     91
     """
+    regions = [shape[0] for name, shape in shapes.items() if _REGION_CLASSES.search(name)]
+    if regions:  # of two stages: one row of scores for each region
+        return max(regions)
     scores = max((shape[0] for name, shape in shapes.items() if _CLASSES.search(name)), default=0)
     codes = max((shape[0] for name, shape in shapes.items() if _BOXES.search(name)), default=0)
     return scores // (codes // _CODE_SIZE) if scores and codes else None
@@ -57,6 +60,11 @@ _BOXES = re.compile(
     rf"(BoxEncodingPredictor/biases|/BoxPredictor/biases|_box_encoder_layers/\d+/bias{_OBJECT}"
     r"|model/head/(level_\d+/)?boxes/.*bias)$"
 )
+_REGION_CLASSES = re.compile(
+    rf"(SecondStageBoxPredictor/ClassPredictor/biases"
+    rf"|_mask_rcnn_box_predictor/_class_prediction_head/_class_predictor_layers/\d+/bias{_OBJECT}"
+    r"|model/box_head/classes/.*bias)$"
+)
 _OTHER_CLASSES = (
     "A detector: all of it is loaded except what predicts its classes. (The OD API itself would "
     'load less, and need "detection" here.)'
@@ -66,12 +74,12 @@ _OTHER_CLASSES = (
 def _kind(
     shapes: Mapping[str, tuple[int, ...]], recipe: Recipe, num_classes: int
 ) -> tuple[str, str]:
-    detector = recipe_model(recipe, num_classes).ssd
-    assert detector is not None
+    single = recipe_model(recipe, num_classes).ssd
+    has_background = single is None or single.add_background_class
     scores = predicted_scores(shapes)
     if scores is None:
         return "classification", "A classifier: it is loaded into the backbone."
-    if scores == num_classes + int(detector.add_background_class):
+    if scores == num_classes + int(has_background):
         return "full", "A detector with the same number of classes: all of it is loaded."
     return "full", _OTHER_CLASSES
 
