@@ -93,17 +93,17 @@ def _in_padded_frame(truth: LabeledTruth, sizes: Tensor, images: Tensor) -> Grou
 
 def _of_real_images(targets: Any, is_real: Tensor) -> Any:
     """Take all weight from the targets of images that only fill the batch, also of inner ones."""
-    if not isinstance(targets, tuple):
-        return targets
-    if not hasattr(targets, "_fields"):
-        return tuple(_of_real_images(each, is_real) for each in targets)
-    return targets._replace(
-        **{
-            name: _weighed(value, is_real)
+    fields = getattr(targets, "_fields", None)
+    if fields is None:
+        is_tuple = isinstance(targets, tuple)
+        return tuple(_of_real_images(each, is_real) for each in targets) if is_tuple else targets
+    return type(targets)(
+        *(
+            _weighed(value, is_real)
             if name.endswith("weights")
             else _of_real_images(value, is_real)
-            for name, value in targets._asdict().items()
-        }
+            for name, value in zip(fields, targets, strict=True)
+        )
     )
 
 

@@ -78,21 +78,26 @@ def fit_network(
         sized = replace(recipe, input_size=size)
         chosen = choose_anchors(recipe_model(sized, num_classes), seen)
         if chosen is None:
-            return NetworkFit(recipe=sized, input_reason=PUBLISHED_INPUT, anchors=None)
+            reason = _input_reason(recipe, input_size)
+            return NetworkFit(recipe=sized, input_reason=reason, anchors=None)
         tried.append((sized, chosen))
         if chosen.coverage >= _ENOUGH:
             break
     sized, chosen = max(tried, key=lambda each: each[1].coverage)
-    reason = PUBLISHED_INPUT
-    if input_size not in (None, recipe.input_size):
-        reason = f"As asked for; published with {recipe.input_size}."
-    elif sized.input_size != recipe.input_size:
+    reason = _input_reason(recipe, input_size)
+    if input_size is None and sized.input_size != recipe.input_size:
         reason = (
             f"Published with {recipe.input_size}. At that size, anchors would match "
             f"{tried[0][1].coverage:.0%} of the boxes of an average class; here they match "
             f"{chosen.coverage:.0%}."
         )
     return NetworkFit(recipe=sized, input_reason=reason, anchors=_fitted(chosen))
+
+
+def _input_reason(recipe: Recipe, wanted: int | None) -> str:
+    if wanted in (None, recipe.input_size):
+        return PUBLISHED_INPUT
+    return f"As asked for; published with {recipe.input_size}."
 
 
 def _sizes(recipe: Recipe, statistics: Statistics) -> list[int]:
@@ -127,7 +132,8 @@ def choose_anchors(model: DetectionModel, seen: Sequence[Observation]) -> Chosen
         The choice; None for a detector without such anchors.
 
     """
-    assert model.ssd is not None
+    if model.ssd is None:
+        return None
     published, layout = model.ssd.anchor_generator, anchor_layout(model)
     if published is None or layout is None:
         return None

@@ -46,6 +46,16 @@ def predicted_scores(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
     return scores // (codes // _CODE_SIZE) if scores and codes else None
 
 
+def predicted_centers(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+    """Tell how many classes a CenterNet has heatmaps of; None if it is none.
+
+    >>> predicted_centers({"model/head/object_center.0/last/convolution/bias": (3,)})
+    3
+    """
+    counts = (shape[0] for name, shape in shapes.items() if _CENTERS.search(name))
+    return next(counts, None)
+
+
 _CODE_SIZE = 4  # numbers for a box
 _OBJECT = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Biases of the last layers: in the OD API's TF1 half, in its TF2 half, in Holdfast.
@@ -57,6 +67,10 @@ _BOXES = re.compile(
     rf"(BoxEncodingPredictor/biases|/BoxPredictor/biases|_box_encoder_layers/\d+/bias{_OBJECT}"
     r"|model/head/(level_\d+/)?boxes/.*bias)$"
 )
+_CENTERS = re.compile(
+    rf"(_prediction_head_dict/object_center/0/layer_with_weights-1/bias{_OBJECT}"
+    r"|model/head/object_center\.0/last/.*bias)$"
+)
 _OTHER_CLASSES = (
     "A detector: all of it is loaded except what predicts its classes. (The OD API itself would "
     'load less, and need "detection" here.)'
@@ -66,12 +80,11 @@ _OTHER_CLASSES = (
 def _kind(
     shapes: Mapping[str, tuple[int, ...]], recipe: Recipe, num_classes: int
 ) -> tuple[str, str]:
-    detector = recipe_model(recipe, num_classes).ssd
-    assert detector is not None
-    scores = predicted_scores(shapes)
+    ssd = recipe_model(recipe, num_classes).ssd
+    scores = predicted_centers(shapes) if ssd is None else predicted_scores(shapes)
     if scores is None:
         return "classification", "A classifier: it is loaded into the backbone."
-    if scores == num_classes + int(detector.add_background_class):
+    if scores == num_classes + int(ssd is not None and ssd.add_background_class):
         return "full", "A detector with the same number of classes: all of it is loaded."
     return "full", _OTHER_CLASSES
 
