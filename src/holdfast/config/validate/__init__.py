@@ -25,7 +25,7 @@ def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]
     yield from check_family(config)
     yield from check_network(config)
     yield from check_single_stage(config)
-    yield from check_center_net(config)
+    yield from check_center_net(config, folder)
     yield from check_schedule(config)
     yield from check_settings(config)
     yield from check_obedience(config)
