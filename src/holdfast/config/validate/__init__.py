@@ -29,7 +29,7 @@ def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]
     yield from check_single_stage(config)
     yield from check_region_networks(config)
     yield from check_region_stages(config)
-    yield from check_center_net(config)
+    yield from check_center_net(config, folder)
     yield from check_schedule(config)
     yield from check_settings(config)
     yield from check_obedience(config)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from holdfast.config.facts.extractors import extractor
+from holdfast.config.facts.keypoint_tasks import task_keypoints
+from holdfast.config.paths import find_files
 from holdfast.config.schema.center_net import (
     CenterNet,
     CenterNetFeatureExtractor,
@@ -16,7 +19,7 @@ from holdfast.config.schema.center_net import (
 from holdfast.config.schema.losses import ClassificationLoss, LocalizationLoss
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.post_processing import ScoreConverter
-from holdfast.errors import Problem, nearest
+from holdfast.errors import HoldfastError, Problem, nearest
 
 RANKING_MODES = (
     "min_distance",
@@ -33,10 +36,23 @@ _UNBUILT_TASKS = {
 }
 
 
-def check_center_net(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
-    """Yield an error for every setting with which a CenterNet cannot be built."""
+def check_center_net(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
+    """Yield an error for every setting with which a CenterNet cannot be built.
+
+    folder: the config's, from which its label map of keypoints is looked up as well.
+    """
     if config.model is None or config.model.center_net is None:
         return
+    written = config.model.center_net.keypoint_label_map_path
+    if written and find_files(written, folder).files:  # else check_files says what is wrong
+        try:
+            task_keypoints(config.model.center_net, folder)
+        except HoldfastError as error:
+            yield Problem(
+                path="model.center_net.keypoint_label_map_path",
+                message=error.message,
+                fix=error.fix,
+            )
     for problem in center_net_problems(config.model.center_net):
         yield replace(problem, path=f"model.center_net.{problem.path}")
 
@@ -50,6 +66,12 @@ def center_net_problems(config: CenterNet) -> Iterator[Problem]:
                 message=f"Holdfast does not build {name}",
                 fix="remove it; boxes, keypoints and masks (mask_estimation_task) are built",
             )
+    if config.keypoint_estimation_task and not config.keypoint_label_map_path:
+        yield Problem(
+            path="keypoint_label_map_path",
+            message="keypoint tasks need a label map of keypoints",
+            fix="write the path of a label map with `keypoints { id: 0 label: … }`",
+        )
     if config.object_detection_task is None and not config.keypoint_estimation_task:
         yield Problem(
             path="object_detection_task",

@@ -182,7 +182,7 @@ class CenterNetDetector(keras.Model):
     def _padded(self, inputs: Tensor) -> Tensor:
         """Pad inputs to a size that is halved without a rest down to the coarsest map."""
         margins = [-side % self.settings.multiple for side in _sides(inputs)]
-        if margins == [0, 0]:
+        if all(isinstance(margin, int) and margin == 0 for margin in margins):
             return inputs
         bottom, right = margins
         return ops.pad(inputs, [(0, 0), (0, bottom), (0, right), (0, 0)])
@@ -190,9 +190,9 @@ class CenterNetDetector(keras.Model):
 
 def _cropped(feature: Tensor, shape: tuple[Tensor, Tensor]) -> Tensor:
     """Leave out the cells of the padding."""
-    if tuple(feature.shape[1:3]) == shape:
-        return feature
     height, width = shape
+    if isinstance(height, int) and tuple(feature.shape[1:3]) == shape:
+        return feature
     return feature[:, :height, :width, :]
 
 

@@ -9,6 +9,7 @@ from holdfast.geometry.boxes import corners
 from holdfast.geometry.cells import cell_values
 from holdfast.geometry.gather import rows_at
 from holdfast.geometry.keypoint_matching import KeypointCandidates, Keypoints
+from holdfast.geometry.one_by_one import one_by_one
 from holdfast.geometry.peaks import Peaks, find_channel_peaks
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.center_net.prepared import (
@@ -125,14 +126,23 @@ def _highest_cells(
     regressed = _regressed(maps, peaks)  # (B, N, K, 2)
     batch, height, width, num_keypoints = ops.shape(heat)
 
-    def weighed(highest: Tensor, of_detection: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        near = heat * _near(of_detection[0], of_detection[1], (height, width), task.nearness)
-        flat = ops.reshape(near, (batch, height * width, num_keypoints))
-        return ops.maximum(highest, near), ops.cast(ops.argmax(flat, axis=1), "int32")  # (B, K)
+    def weighed(place: Tensor, box: Tensor) -> Tensor:
+        return heat * _near(place, box, (height, width), task.nearness)
+
+    def highest_cell(of_detection: tuple[Tensor, Tensor]) -> Tensor:
+        flat = ops.reshape(weighed(*of_detection), (batch, height * width, num_keypoints))
+        return ops.cast(ops.argmax(flat, axis=1), "float32")  # (B, K)
+
+    def add_detection(number: Tensor, highest: Tensor) -> tuple[Tensor, Tensor]:
+        own = weighed(*(ops.take(each, number, axis=0) for each in by_detection))
+        return number + 1, ops.maximum(highest, own)
 
     by_detection = (ops.swapaxes(regressed, 0, 1), ops.swapaxes(boxes, 0, 1))
-    highest, cells = ops.scan(weighed, ops.zeros_like(heat), by_detection)
-    cells = ops.transpose(cells, (1, 2, 0))  # (B, K, N)
+    count = ops.shape(regressed)[1]
+    start = (ops.zeros((), "int32"), ops.zeros_like(heat))
+    _, highest = ops.while_loop(lambda number, _: number < count, add_detection, start)
+    cells = one_by_one(highest_cell, by_detection, (batch, num_keypoints))  # (N, B, K)
+    cells = ops.cast(ops.transpose(cells, (1, 2, 0)), "int32")  # (B, K, N)
     points = _offsets_at(task, maps.offset[-1], cells) + _corners(cells, heat)
     flat = ops.reshape(highest, (batch, height * width, num_keypoints))
     scores = ops.take_along_axis(ops.transpose(flat, (0, 2, 1)), cells, axis=-1)  # (B, K, N)
