@@ -23,7 +23,7 @@ def divided(side: Side, by: int) -> Side:
 
 def pad_to_multiple(inputs: Tensor, multiple: int) -> Tensor:
     """Pad with 0 at the bottom and right until the multiple divides both sides."""
-    if multiple == 1:
-        return inputs
     bottom, right = (-side % multiple for side in sides(inputs))
+    if multiple == 1 or (isinstance(bottom, int) and bottom == right == 0):
+        return inputs
     return ops.pad(inputs, [(0, 0), (0, bottom), (0, right), (0, 0)])

@@ -28,6 +28,7 @@ from holdfast.models.detectors.center_net.tasks import (
     SEGMENTATION,
     Tasks,
 )
+from holdfast.models.detectors.input_sides import pad_to_multiple, sides
 from holdfast.models.inference.detections import Detections, Suppression
 from holdfast.models.inference.preprocessing import Preprocessing
 from holdfast.models.part_names import LegacyNames
@@ -103,10 +104,10 @@ class CenterNetDetector(keras.Model):
         training: bool = False,
     ) -> CenterNetPredictions:
         """Predict; sizes, truth and what was prepared are for detectors of two stages."""
-        features = self.backbone(self._padded(inputs), training=training)
+        features = self.backbone(pad_to_multiple(inputs, self.settings.multiple), training=training)
         if self.neck is not None:
             features = self.neck(features, training=training)
-        features = [_cropped(feature, map_shape(_sides(inputs))) for feature in features]
+        features = [_cropped(feature, map_shape(sides(inputs))) for feature in features]
         predicted = self.head(features, training=training)
         maps = dict(zip(self.settings.quantities, predicted, strict=True))
         return self._predictions(maps, tuple(features), inputs)
@@ -130,7 +131,7 @@ class CenterNetDetector(keras.Model):
         """
         if predictions is None:
             return self.prepare(truth, sizes, self.settings.input_shape)
-        return self.prepare(truth, sizes, _sides(predictions.preprocessed_inputs))
+        return self.prepare(truth, sizes, sides(predictions.preprocessed_inputs))
 
     def normalizers(self, prepared: CenterNetTargets) -> dict[str, Tensor]:
         """Count what each loss term is divided by; it adds up over batches."""
@@ -179,14 +180,6 @@ class CenterNetDetector(keras.Model):
             preprocessed_inputs=inputs,
         )
 
-    def _padded(self, inputs: Tensor) -> Tensor:
-        """Pad inputs to a size that is halved without a rest down to the coarsest map."""
-        margins = [-side % self.settings.multiple for side in _sides(inputs)]
-        if all(isinstance(margin, int) and margin == 0 for margin in margins):
-            return inputs
-        bottom, right = margins
-        return ops.pad(inputs, [(0, 0), (0, bottom), (0, right), (0, 0)])
-
 
 def _cropped(feature: Tensor, shape: tuple[Tensor, Tensor]) -> Tensor:
     """Leave out the cells of the padding."""
@@ -194,11 +187,3 @@ def _cropped(feature: Tensor, shape: tuple[Tensor, Tensor]) -> Tensor:
     if isinstance(height, int) and tuple(feature.shape[1:3]) == shape:
         return feature
     return feature[:, :height, :width, :]
-
-
-def _sides(inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """Give height and width: tensors where they are known only when the network runs."""
-    height, width = inputs.shape[1:3]
-    if height is None or width is None:
-        height, width = ops.shape(inputs)[1:3]
-    return height, width
