@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import keras
 from keras import ops
 
 from holdfast.data.sample import GroundTruth
@@ -23,6 +24,8 @@ from holdfast.models.inference.detections import Detections
 from holdfast.models.layers.randomness import current_seeds
 
 # B images, P regions an image, R = B * P
+
+_SCOPE = "regions"  # what is cut out is among the largest tensors: a plan names it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,21 +142,23 @@ class LaterStages:
     ) -> Tensor:
         """Cut normalized boxes (B, P, 4) out of the maps, and look closer: (R, h, w, channels)."""
         height, width = predictions.sides
-        crops = crop_regions(
-            predictions.rpn_features_to_crop,
-            boxes,
-            size=self.settings.crop_size,
-            height=height,
-            width=width,
-        )
+        with keras.name_scope(_SCOPE):
+            crops = crop_regions(
+                predictions.rpn_features_to_crop,
+                boxes,
+                size=self.settings.crop_size,
+                height=height,
+                width=width,
+            )
         return self.look_closer(crops, training=training)
 
     def look_closer(self, crops: Tensor, *, training: bool) -> Tensor:
         """Pool crops (R, size, size, C), and run the second part of the network on them."""
         settings = self.settings
-        pooled = pool_regions(
-            crops, kernel_size=settings.pool_kernel_size, stride=settings.pool_stride
-        )
+        with keras.name_scope(_SCOPE):
+            pooled = pool_regions(
+                crops, kernel_size=settings.pool_kernel_size, stride=settings.pool_stride
+            )
         return self.region_extractor(pooled, training=training)
 
     def detections(self, predictions: TwoStagePredictions, windows: Tensor) -> Detections:
