@@ -30,7 +30,11 @@ def check_region_networks(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
 def unbuilt_settings(rcnn: FasterRcnn) -> Iterator[Problem]:
     """Yield the settings that no part of the network would obey; building refuses the first."""
     if rcnn.context_config is not None:
-        yield _removable("context_config", "Holdfast does not build Context R-CNN", "remove it")
+        yield _removable(
+            "context_config",
+            "Holdfast does not build Context R-CNN",
+            "the nearest it builds is Faster R-CNN on the same extractor: remove it",
+        )
     if rcnn.inplace_batchnorm_update:
         yield _removable(
             "inplace_batchnorm_update", "the OD API refuses it in two stages", "remove it"
