@@ -7,8 +7,10 @@ import pytest
 import tensorflow as tf
 from tests.models.detectors.small_configs import small_stages
 
+from holdfast.data.input.evaluation_input import EvaluationBatch, LabeledTruth
 from holdfast.data.sample import GroundTruth
 from holdfast.errors import HoldfastError
+from holdfast.evaluation.evaluation_step import EvaluationStep
 from holdfast.geometry.chance import image_seeds
 from holdfast.geometry.mask_bits import pack_masks
 from holdfast.models.detectors.build_detector import build_detector
@@ -144,3 +146,35 @@ def test_half_precision_trains():
 def test_what_cannot_be_built_is_refused(changes, message):
     with pytest.raises(HoldfastError, match=message):
         built("faster_rcnn", **changes)
+
+
+def test_images_that_only_fill_a_batch_of_an_evaluation_cost_nothing():
+    detector, given = built("mask_rcnn"), truth("bits")
+    empty = tf.zeros((2, 2))
+    labeled = LabeledTruth(
+        boxes=given.boxes,
+        classes=given.classes,
+        weights=given.weights,
+        confidences=empty,
+        is_crowd=empty > 0,
+        group_of=empty > 0,
+        difficult=empty > 0,
+        areas=empty,
+        counts=tf.constant([1, 2]),
+        mask_bits=given.mask_bits,
+    )
+    images = tf.random.stateless_uniform((2, SIDE, SIDE, 3), (5, 6), maxval=255.0)
+    batch = EvaluationBatch(
+        images=images,
+        sizes=tf.constant([[SIDE, SIDE, 3]] * 2),
+        original_sizes=tf.constant([[SIDE, SIDE]] * 2),
+        truth=labeled,
+        source_ids=tf.constant(["a", "b"]),
+        is_real=tf.constant([True, False]),
+    )
+    step = EvaluationStep(detector, with_loss=True)
+    first = tf.nest.map_structure(lambda each: None if each is None else each[:1], batch)
+    expected = {name: float(value) for name, value in step(first).losses.items()}
+    found = {name: float(value) for name, value in step(batch).losses.items()}
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert len(found) == 7
