@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from step_memory_cells import CELLS, V2, Cell
 
+from holdfast.cli.quiet import set_environment
 from holdfast.config.recipes.fill import Filling, fill
 from holdfast.config.recipes.recipe import find_recipe
 from holdfast.config.recipes.schedule import plan_schedule
@@ -48,6 +49,7 @@ class Predicted(NamedTuple):
 
 def main() -> None:
     arguments = _arguments()
+    set_environment()  # the processes that are measured inherit it
     console = Console()
     results = read_results(arguments.results)
     with tempfile.TemporaryDirectory() as folder:

@@ -29,6 +29,11 @@ INCEPTION = "zoo/tf1/ssd_inception_v2_coco"
 V3_LARGE = "zoo/tf1/ssdlite_mobilenet_v3_large_320x320_coco"
 V3_SMALL = "zoo/tf1/ssdlite_mobilenet_v3_small_320x320_coco"
 RESNET_101 = "zoo/tf2/ssd_resnet101_v1_fpn_640x640_coco17_tpu-8"
+FASTER = "zoo/tf2/faster_rcnn_resnet50_v1_640x640_coco17_tpu-8"
+FASTER_INCEPTION = "zoo/tf1/faster_rcnn_inception_v2_coco"
+MASK_INCEPTION = "zoo/tf1/mask_rcnn_inception_v2_coco"
+MASK_LARGE = "zoo/tf2/mask_rcnn_inception_resnet_v2_1024x1024_coco17_gpu-8"
+CENTER, CENTER_LIGHT = "centernet_resnet50", "centernet_mobilenet_v2"
 
 CELLS = (
     Cell(V2, 300, 1),
@@ -79,4 +84,18 @@ CELLS = (
     Cell(V3_SMALL, 320, 16),
     Cell(RESNET_101, 640, 1),
     Cell(RESNET_101, 512, 2, rematerializes=True),
+    Cell(FASTER, 640, 1),
+    Cell(FASTER, 640, 2),
+    Cell(FASTER, 640, 2, rematerializes=True),
+    Cell(FASTER, 640, 1, accumulation=2),
+    Cell(FASTER_INCEPTION, 600, 1),
+    Cell(FASTER_INCEPTION, 600, 2),
+    Cell(MASK_INCEPTION, 512, 1, boxes=10),
+    Cell(MASK_INCEPTION, 512, 1),
+    Cell(MASK_LARGE, 512, 1),
+    Cell(MASK_LARGE, 512, 1, rematerializes=True),
+    Cell(CENTER, 512, 2),
+    Cell(CENTER, 512, 4, rematerializes=True),
+    Cell(CENTER, 512, 2, accumulation=2),
+    Cell(CENTER_LIGHT, 512, 4),
 )

@@ -26,7 +26,7 @@ def load_tensorflow(parts: Sequence[str] | None = None) -> None:
 
     parts: modules of a user's own to load then.
     """
-    _set_environment()
+    set_environment()
     with _silent_stderr():
         from holdfast.data.input.device_search import find_devices
 
@@ -36,7 +36,7 @@ def load_tensorflow(parts: Sequence[str] | None = None) -> None:
 
 def load_strategy() -> Any:
     """Do the same for a training: its devices must be chosen before the first tensor is made."""
-    _set_environment()
+    set_environment()
     with _silent_stderr():
         from holdfast.data.input.device_search import find_devices
         from holdfast.training.distribution import choose_strategy
@@ -50,9 +50,18 @@ def import_parts(modules: Sequence[str] | None) -> None:
     """Load a user's modules; they may be the first to import TensorFlow."""
     if not modules:
         return
-    _set_environment()
+    set_environment()
     with _silent_stderr():
         load_parts(*modules)
+
+
+def set_environment() -> None:
+    """Set what TensorFlow reads when it is loaded, unless the user has set it."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # By itself TensorFlow takes oneDNN's kernels only from AVX-512 VNNI on; they are faster on AVX2
+    # too (docs/training.md), and with them memory is what the plan was calibrated with.
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 
 @contextmanager
@@ -81,15 +90,6 @@ def library_noise_caught() -> Iterator[None]:
             lines = caught.read().decode(errors="replace").splitlines()
             for line in dict.fromkeys(each for each in lines if not _NOISE.search(each)):
                 print(line, file=sys.stderr)
-
-
-def _set_environment() -> None:
-    """Set what TensorFlow reads when it is loaded, unless the user has set it."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # By itself TensorFlow takes oneDNN's kernels only from AVX-512 VNNI on; they are faster on AVX2
-    # too (docs/training.md), and with them memory is what the plan was calibrated with.
-    if platform.machine().lower() in ("x86_64", "amd64"):
-        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 
 @contextmanager
