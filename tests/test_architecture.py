@@ -34,6 +34,8 @@ TENSORFLOW_ROOMS = {
 # Keras has no kernel for what these do.
 TENSORFLOW_FILES = {
     "holdfast.geometry.chance",
+    "holdfast.geometry.class_masks",
+    "holdfast.geometry.one_by_one",
     "holdfast.geometry.regions",
     "holdfast.geometry.suppression",
     "holdfast.models.heads.region_mask",

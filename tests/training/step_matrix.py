@@ -7,19 +7,23 @@ divides a processor into devices only before it is first used.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.models.detectors.center_net.small_centers import ALL_TASKS, center_net
 from tests.models.detectors.small_configs import small_config, small_stages
 from tests.models.detectors.two_stage.tiny_network import TINY
 
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.data.sample import Batch, GroundTruth
 from holdfast.geometry.mask_bits import pack_masks
 from holdfast.models.backbones.split_networks import SPLIT_NETWORKS
 from holdfast.models.detectors.build_detector import build_detector
+from holdfast.models.layers.batch_norm import batch_norms
 from holdfast.models.layers.dropout import Dropout
 from holdfast.training.session import rematerialize
 from holdfast.training.step.gradients import GradientRules
@@ -28,7 +32,8 @@ from holdfast.training.step.training_step import TrainingStep
 
 SIDE, IMAGES, STEPS = 64, 4, 2
 RATE = 0.01
-FIELDS = ("boxes", "classes", "weights", "mask_bits")
+DECAY = 0.9  # of batch norm, where the config does not say it
+FIELDS = ("boxes", "classes", "weights", "mask_bits", "keypoints")
 STAGES = ("faster_rcnn", "mask_rcnn")
 
 
@@ -43,6 +48,7 @@ def batch() -> Batch:
             boxes=boxes.astype(np.float32),
             classes=random.integers(0, 3, (IMAGES, 3)).astype(np.int32),
             weights=np.array([[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0]], np.float32),
+            keypoints=random.uniform(0.1, 0.9, (IMAGES, 3, 5, 2)).astype(np.float32),
             mask_bits=np.array(pack_masks(random.integers(0, 2, (IMAGES, 3, SIDE, SIDE)))),
         ),
         source_ids=np.array([f"{number}".encode() for number in range(IMAGES)]),
@@ -61,9 +67,12 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
     if replicas == "2":
         strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     with strategy.scope():
-        config = (small_stages if network in STAGES else small_config)(network, SIDE, SIDE)
+        config = config_of(network)
         detector = build_detector(config, freeze_batch_norm=norms == "frozen")
         same_weights(detector.weights)
+        if network == "center_net":
+            for norm in batch_norms(detector):
+                norm.settings = replace(norm.settings, momentum=DECAY)
         for layer in detector._flatten_layers():
             if isinstance(layer, Dropout) and chance == "still":
                 layer.rate = 0.0
@@ -89,6 +98,12 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
                 results[f"{cell} {number} {name}"] = value.numpy()
             results[f"{cell} {number} statistics"] = statistics(detector)
     return results
+
+
+def config_of(network: str) -> TrainEvalPipelineConfig:
+    if network == "center_net":
+        return center_net(ALL_TASKS, size=(SIDE, SIDE))
+    return (small_stages if network in STAGES else small_config)(network, SIDE, SIDE)
 
 
 def statistics(detector) -> np.ndarray:

@@ -112,7 +112,7 @@ def _read_pipeline(path: Path) -> ReadText[TrainEvalPipelineConfig]:
         raise
     if source.problems and (foreign := foreign_problem(path)):
         raise ConfigError(str(path), [foreign])
-    return source
+    return source._replace(message=source.message.replace(folder=str(path.parent)))
 
 
 def read_message(path: str | os.PathLike[str], message_type: type[M]) -> ReadText[M]:

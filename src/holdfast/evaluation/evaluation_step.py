@@ -92,12 +92,21 @@ def _in_padded_frame(truth: LabeledTruth, sizes: Tensor, images: Tensor) -> Grou
 
 
 def _of_real_images(targets: Any, is_real: Tensor) -> Any:
-    """Take all weight from the targets of images that only fill the batch."""
-    weights = {name: getattr(targets, name) for name in targets._fields if name.endswith("weights")}
-    return targets._replace(
-        **{
-            name: value
-            * tf.reshape(tf.cast(is_real, value.dtype), [-1] + [1] * (len(value.shape) - 1))
-            for name, value in weights.items()
-        }
+    """Take all weight from the targets of images that only fill the batch, also of inner ones."""
+    fields = getattr(targets, "_fields", None)
+    if fields is None:
+        is_tuple = isinstance(targets, tuple)
+        return tuple(_of_real_images(each, is_real) for each in targets) if is_tuple else targets
+    return type(targets)(
+        *(
+            _weighed(value, is_real)
+            if name.endswith("weights")
+            else _of_real_images(value, is_real)
+            for name, value in zip(fields, targets, strict=True)
+        )
     )
+
+
+def _weighed(weights: Tensor, is_real: Tensor) -> Tensor:
+    factor = tf.cast(is_real, weights.dtype)
+    return weights * tf.reshape(factor, [-1] + [1] * (len(weights.shape) - 1))

@@ -11,6 +11,7 @@ from holdfast.config.schema import losses as schema
 from holdfast.errors import HoldfastError
 from holdfast.geometry.tensor import Tensor
 from holdfast.losses import classification, localization
+from holdfast.losses.heatmap import penalty_reduced_focal
 from holdfast.losses.loss_registry import (
     CLASSIFICATION_LOSSES,
     COMPARES_BOXES,
@@ -47,6 +48,14 @@ def build_classification_loss(
         "classification_loss chooses no loss for anchors.",
         fix="Write classification_loss { weighted_sigmoid_focal { alpha: 0.25 gamma: 2.0 } }",
     )
+
+
+def build_heatmap_loss(config: schema.ClassificationLoss) -> AnchorLoss:
+    """Make the loss of the cells of heatmaps and masks."""
+    match config.chosen("classification_loss"):
+        case schema.PenaltyReducedLogisticFocalLoss(alpha=alpha, beta=beta):
+            return partial(penalty_reduced_focal, alpha=alpha, beta=beta)
+    return build_classification_loss(config)
 
 
 def build_localization_loss(config: schema.LocalizationLoss, choices: Choices = ()) -> AnchorLoss:

@@ -78,13 +78,13 @@ def fit_network(
         sized = replace(recipe, input_size=size)
         chosen = choose_anchors(recipe_model(sized, num_classes), seen)
         if chosen is None:
-            reason = _reason_for(recipe, input_size)
+            reason = _input_reason(recipe, input_size)
             return NetworkFit(recipe=sized, input_reason=reason, anchors=None)
         tried.append((sized, chosen))
         if chosen.coverage >= _ENOUGH:
             break
     sized, chosen = max(tried, key=lambda each: each[1].coverage)
-    reason = _reason_for(recipe, input_size)
+    reason = _input_reason(recipe, input_size)
     if input_size is None and sized.input_size != recipe.input_size:
         reason = (
             f"Published with {recipe.input_size}. At that size, anchors would match "
@@ -94,7 +94,7 @@ def fit_network(
     return NetworkFit(recipe=sized, input_reason=reason, anchors=_fitted(chosen))
 
 
-def _reason_for(recipe: Recipe, wanted: int | None) -> str:
+def _input_reason(recipe: Recipe, wanted: int | None) -> str:
     if wanted in (None, recipe.input_size):
         return PUBLISHED_INPUT
     return f"As asked for; published with {recipe.input_size}."

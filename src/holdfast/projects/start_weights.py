@@ -49,6 +49,16 @@ def predicted_scores(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
     return scores // (codes // _CODE_SIZE) if scores and codes else None
 
 
+def predicted_centers(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+    """Tell how many classes a CenterNet has heatmaps of; None if it is none.
+
+    >>> predicted_centers({"model/head/object_center.0/last/convolution/bias": (3,)})
+    3
+    """
+    counts = (shape[0] for name, shape in shapes.items() if _CENTERS.search(name))
+    return next(counts, None)
+
+
 _CODE_SIZE = 4  # numbers for a box
 _OBJECT = "/.ATTRIBUTES/VARIABLE_VALUE"
 # Biases of the last layers: in the OD API's TF1 half, in its TF2 half, in Holdfast.
@@ -65,6 +75,10 @@ _REGION_CLASSES = re.compile(
     rf"|_mask_rcnn_box_predictor/_class_prediction_head/_class_predictor_layers/\d+/bias{_OBJECT}"
     r"|model/box_head/classes/.*bias)$"
 )
+_CENTERS = re.compile(
+    rf"(_prediction_head_dict/object_center/0/layer_with_weights-1/bias{_OBJECT}"
+    r"|model/head/object_center\.0/last/.*bias)$"
+)
 _OTHER_CLASSES = (
     "A detector: all of it is loaded except what predicts its classes. (The OD API itself would "
     'load less, and need "detection" here.)'
@@ -74,11 +88,13 @@ _OTHER_CLASSES = (
 def _kind(
     shapes: Mapping[str, tuple[int, ...]], recipe: Recipe, num_classes: int
 ) -> tuple[str, str]:
-    single = recipe_model(recipe, num_classes).ssd
-    has_background = single is None or single.add_background_class
-    scores = predicted_scores(shapes)
+    model = recipe_model(recipe, num_classes)
+    scores = predicted_centers(shapes) if model.center_net else predicted_scores(shapes)
     if scores is None:
         return "classification", "A classifier: it is loaded into the backbone."
+    has_background = model.center_net is None
+    if model.ssd is not None:
+        has_background = model.ssd.add_background_class
     if scores == num_classes + int(has_background):
         return "full", "A detector with the same number of classes: all of it is loaded."
     return "full", _OTHER_CLASSES

@@ -54,8 +54,8 @@ def train(
         run: Folder for checkpoints, events and all else that the training writes.
         plan: How to compute a step so that it fits into memory. Default: planned first.
         settings: What is not in the config, such as TrainingSettings(steps=2000, patience=3).
-        folder: Folder of the config. Relative paths in the config are looked up from the working
-            directory, then from this folder.
+        folder: Folder of the config; by default the one that it was read from. Relative paths in
+            the config are looked up from the working directory, then from this folder.
         reporter: Is told what happens, beginning with warnings about the config and its data.
 
     Returns:
@@ -77,7 +77,8 @@ def train(
     """
     if plan is not None:
         settings = replace(settings or TrainingSettings(), plan=plan)
-    place, reporter = Path(folder or "."), reporter or Reporter()
+    config, reporter = _in_folder(config, folder), reporter or Reporter()
+    place = Path(config.folder)
     problems = list(validate(config, place))
     if errors := errors_of(problems):
         raise ConfigError("the config", errors)
@@ -85,6 +86,13 @@ def train(
     for problem in warnings_of(problems):
         reporter.note(str(problem))
     return loop.train(config, run, settings=settings, folder=place, reporter=reporter)
+
+
+def _in_folder(
+    config: TrainEvalPipelineConfig, folder: str | Path | None
+) -> TrainEvalPipelineConfig:
+    """Say where the config's relative paths start: by default where its file lies."""
+    return config.replace(folder=str(folder or config.folder or "."))
 
 
 def _data_problems(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]:
@@ -135,12 +143,12 @@ def plan(
         >>> sum(plan.items.values()) == plan.predicted_peak_bytes
         True
     """
-    settings = settings or TrainingSettings()
+    config, settings = _in_folder(config, folder), settings or TrainingSettings()
     limit = device_limit(device, parse_bytes(memory) if isinstance(memory, str) else memory)
     wanted = wanted_settings(
         config, settings.precision, settings.accumulation, settings.rematerialize
     )
-    return fitting_of(config, Path(folder or "."), limit).choose(wanted).plan
+    return fitting_of(config, Path(config.folder), limit).choose(wanted).plan
 
 
 def evaluate(
@@ -173,12 +181,13 @@ def evaluate(
         >>> scores.images, sorted(scores.per_class)
         (16, ['ellipse', 'rectangle', 'star', 'triangle'])
     """
+    config = _in_folder(config, folder)
     reader = next(iter(config.eval_input_reader), None)
     if reader is None:
         raise HoldfastError(
             "The config has no data to evaluate on.", fix="Add eval_input_reader { … }."
         )
-    records = open_reader(reader, Path(folder or "."), name="eval_input_reader")
+    records = open_reader(reader, Path(config.folder), name="eval_input_reader")
     statistics = record_statistics(records.files, records.layout, records.names)
     metrics = build_metrics_set(config, records)
     detector = build_detector(config)

@@ -58,6 +58,7 @@ def train(
     settings, reporter = settings or TrainingSettings(), reporter or Reporter()
     started = time.perf_counter()
     strategy, folder = strategy or choose_strategy(), folder or Path()
+    config = config.replace(folder=str(folder))  # of a resumed run, it is not where its copy lies
     with open_journal(config, Path(run), settings, folder) as journal, lost_workers_told():
         session = Session(config, remembered(settings, journal, reporter), folder, strategy)
         descend(session, journal, reporter)

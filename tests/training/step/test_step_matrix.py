@@ -36,8 +36,9 @@ WHOLE = tuple(
         pytest.param(("bifpn", (*WHOLE, *HALVES)), marks=pytest.mark.slow),
         pytest.param(("faster_rcnn", QUICK), marks=pytest.mark.slow),
         pytest.param(("mask_rcnn", QUICK), marks=pytest.mark.slow),
+        pytest.param(("center_net", QUICK), marks=pytest.mark.slow),
     ],
-    ids=("quick", "ssd", "efficientdet", "faster_rcnn", "mask_rcnn"),
+    ids=("quick", "ssd", "efficientdet", "faster_rcnn", "mask_rcnn", "center_net"),
 )
 def results(request, tmp_path_factory) -> dict[str, np.ndarray]:
     network, cells = request.param

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from holdfast.checkpoints.legacy import head_names, neck_names, region_names
 from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
+from holdfast.checkpoints.legacy.center_net_names import center_net_tf2
 from holdfast.checkpoints.legacy.legacy_sorting import VALUE_SUFFIX, Generation
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
 from holdfast.errors import HoldfastError
@@ -43,24 +44,35 @@ def names_of(
     names: those in the checkpoint; the objects above the detector in a TF2 checkpoint are found
     from them.
     """
-    has_regions = detector.legacy.head == "second_stage"
-    parts, is_classifier = detector.parts(), kind == "classification"
     if generation == "tf1":
-        network = _slim_names(detector)
-        named = (
-            region_names.two_stages_tf1(parts, network, is_classifier)
-            if has_regions
-            else _parts_tf1(detector, kind, network)
-        )
+        named = _named_tf1(detector, kind)
     else:
-        root = _root(names)
-        named = (
-            region_names.two_stages_tf2(parts, root, is_classifier)
-            if has_regions
-            else _parts_tf2(detector, kind, root)
-        )
+        named = _named_tf2(detector, kind, _root(names))
         named = {part: _with_suffix(sought) for part, sought in named.items()}
     return [sought for part in filled_parts(detector, kind) for sought in named[part]]
+
+
+def _named_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
+    match detector.legacy.head:
+        case "heatmaps":
+            raise HoldfastError(
+                "The checkpoint is name-based (TF1), and CenterNet was never in TF1.",
+                fix="Give a checkpoint of the detector's own network.",
+            )
+        case "second_stage":
+            network, is_classifier = _slim_names(detector), kind == "classification"
+            return region_names.two_stages_tf1(detector.parts(), network, is_classifier)
+    return _parts_tf1(detector, kind, _slim_names(detector))
+
+
+def _named_tf2(detector: Detector, kind: Kind, root: str) -> dict[str, Names]:
+    is_classifier = kind == "classification"
+    match detector.legacy.head:
+        case "heatmaps":
+            return center_net_tf2(detector, root, from_classifier=is_classifier)
+        case "second_stage":
+            return region_names.two_stages_tf2(detector.parts(), root, is_classifier)
+    return _parts_tf2(detector, kind, root)
 
 
 def _slim_names(detector: Detector) -> SlimNames:
@@ -148,6 +160,7 @@ _BELOW_ROOT = (
     "_box_predictor/",
     "_feature_extractor_for_proposal_features/",
     "_feature_extractor_for_box_classifier_features/",
+    "_prediction_head_dict/",
 )
 
 

@@ -142,6 +142,8 @@ def _use(made: Made, name: str) -> str:
 
 
 def _anchors(made: Made) -> str:
+    if not made.recipe.anchors:
+        return "none: objects are found as peaks of a heatmap"
     if made.filling.anchors is None:
         return "the published ones: others would not cover clearly more boxes"
     return made.filling.anchors.reason

@@ -15,7 +15,7 @@ from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.ssd import Ssd
 
 _ZOO = "http://download.tensorflow.org/models/object_detection"
-_FAMILIES = r"(?:ssd|ssdlite|efficientdet|faster_rcnn|mask_rcnn|rfcn)_"
+_FAMILIES = r"(?:ssd|ssdlite|efficientdet|faster_rcnn|mask_rcnn|rfcn|centernet)_"
 _TF2_FOLDER = re.compile(rf"\b{_FAMILIES}\w+_coco17_tpu-\d+")
 _TF1_FOLDER = re.compile(rf"\b{_FAMILIES}[\w.]+_20\d\d_\d\d_\d\d")
 
@@ -59,7 +59,7 @@ def _archive_of_network(model: DetectionModel) -> ZooArchive | None:
 
 
 class _Network(NamedTuple):
-    features: tuple[str, str | None, bool]  # backbone, neck, whether it is depthwise
+    features: tuple[str, str, str | None, bool]  # family, backbone, neck, whether it is depthwise
     head: bool  # whether it is depthwise: SSDLite's only mark
     stages: int  # 3: it has masks
     generation: str
@@ -73,7 +73,7 @@ def _network(model: DetectionModel) -> _Network | None:
     predictor = detector.box_predictor if isinstance(detector, Ssd) else None
     head = predictor.chosen("box_predictor_oneof") if predictor is not None else None
     return _Network(
-        (known.backbone, known.neck, _is_depthwise(detector.feature_extractor)),
+        (known.architecture, known.backbone, known.neck, _is_depthwise(detector.feature_extractor)),
         _is_depthwise(head),
         detector.number_of_stages if isinstance(detector, FasterRcnn) else 1,
         known.generation,

@@ -174,6 +174,7 @@ def _training_text(recipe: Recipe, filling: Filling) -> str:
         steps_reason=_comment(_steps_reason(schedule, filling.num_images), 2),
         start=indent(_start_text(recipe, filling.start), "  "),
         augmentation=Template(recipe.augmentation).substitute(input_size=recipe.input_size),
+        optimizer=_ADAM if recipe.published.is_of_adam else _MOMENTUM,
         rate_reason=_comment(_rate_reason(recipe, filling), 2),
         averaged_steps=schedule.averaged_steps,
         average_decay=f"{1 - 1 / schedule.averaged_steps:.4g}",
@@ -182,6 +183,10 @@ def _training_text(recipe: Recipe, filling: Filling) -> str:
         warmup_steps=schedule.warmup_steps,
         train_reader=_reader_text(filling.train_reader, filling.most_boxes),
     )
+
+
+_MOMENTUM = "momentum_optimizer {\n      momentum_optimizer_value: 0.9"
+_ADAM = "adam_optimizer {\n      epsilon: 1e-7  # as published"
 
 
 def _batch_reason(start: Start | None) -> str:
@@ -200,13 +205,13 @@ def _rate_reason(recipe: Recipe, filling: Filling) -> str:
     if start is None or not start.is_detector:
         rate = recipe.published
         return (
-            f"Published: {rate.learning_rate:g} for a batch of {rate.batch_size}. In proportion, "
+            f"Published: {rate.learning_rate:g} for a batch of {rate.batch_size}. {rate.rule}, "
             f"that is {own}."
         )
     rate = recipe.fine_tuning
     return (
         f"{recipe.fine_tuning_reason}: {rate.learning_rate:g} for a batch of {rate.batch_size}. "
-        f"In proportion, that is {own}."
+        f"{rate.rule}, that is {own}."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,23 @@ class RateForBatch:
 
     learning_rate: float
     batch_size: int
+    is_of_adam: bool = False  # whose steps are as long, however large the gradient
+
+    def scaled(self, batch_size: int) -> float:
+        """Give the rate for another batch size: in proportion, or for Adam by its root.
+
+        >>> RateForBatch(learning_rate=0.08, batch_size=128).scaled(8)
+        0.005
+        >>> RateForBatch(learning_rate=0.001, batch_size=128, is_of_adam=True).scaled(8)
+        0.00025
+        """
+        ratio = batch_size / self.batch_size
+        return self.learning_rate * (math.sqrt(ratio) if self.is_of_adam else ratio)
+
+    @property
+    def rule(self) -> str:
+        """How it follows the batch size, in words."""
+        return "By the root of the batch sizes" if self.is_of_adam else "In proportion"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +50,7 @@ class Recipe:
     published: RateForBatch  # for training from no weights
     fine_tuning: RateForBatch  # for training from a detector's
     fine_tuning_reason: str  # where that one is from
-    anchors: str  # published ones: a comment and the generator
+    anchors: str = ""  # published ones: a comment and the generator; "" without any
     augmentation: str
     coco_map: float  # the zoo's mean average precision on COCO, in per cent
     archive: str  # where the zoo's weights are, and below which folder they unpack
@@ -41,6 +59,7 @@ class Recipe:
     sizes: Mapping[str, object] = field(default_factory=dict)  # other numbers of the template
     keras_epsilon: str = "0.001"  # of batch norm in the network that keras.applications trained
     batch_norm_margin: int = 8  # columns before what the template says of batch norm
+    unpacked: str = ""  # the archive's folder, where it is not called like the archive
 
     @property
     def network(self) -> str:
@@ -57,7 +76,7 @@ class Recipe:
     @property
     def zoo_checkpoint(self) -> str:
         """Where the weights are after the archive was unpacked."""
-        folder = self.archive.rpartition("/")[2].removesuffix(".tar.gz")
+        folder = self.unpacked or self.archive.rpartition("/")[2].removesuffix(".tar.gz")
         return f"{folder}/{self.checkpoint}"
 
 
@@ -263,6 +282,26 @@ def _efficientdet(
     )
 
 
+# CenterNet was published with Adam, and fine-tuned by nobody here: half the rate is a guess.
+_CENTER_RATE = RateForBatch(learning_rate=0.001, batch_size=128, is_of_adam=True)
+_CENTER_FINE_TUNING = RateForBatch(learning_rate=0.0005, batch_size=128, is_of_adam=True)
+_CENTER_REASON = "Half of what the network was published with; not tried with this network"
+
+
+def _centernet(name: str, title: str, **values: Any) -> Recipe:
+    return Recipe(
+        name=name,
+        title=title,
+        template="centernet.config",
+        input_size=512,
+        keeps_aspect_ratio=True,
+        fine_tuning=_CENTER_FINE_TUNING,
+        fine_tuning_reason=_CENTER_REASON,
+        augmentation=_LIGHT_CROP,
+        **values,
+    )
+
+
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
@@ -362,6 +401,34 @@ RECIPES: Mapping[str, Recipe] = {
             rate=0.0003,
             coco_map=29.0,
             archive="mask_rcnn_resnet50_atrous",
+        ),
+        _centernet(
+            "centernet_resnet50",
+            "CenterNet ResNet-50 with a feature pyramid",
+            batch_size=8,
+            published=_CENTER_RATE,
+            coco_map=31.2,
+            archive=f"{_ZOO}/tf2/20200711/centernet_resnet50_v1_fpn_512x512_coco17_tpu-8.tar.gz",
+            sizes={
+                "extractor": "resnet_v1_50_fpn",
+                "network": "ResNet-50, from whose maps one of stride 4 with 64 channels is made",
+                "depthwise": "false",
+            },
+        ),
+        _centernet(
+            "centernet_mobilenet_v2",
+            "CenterNet MobileNetV2 with a feature pyramid",
+            batch_size=16,
+            published=RateForBatch(learning_rate=0.005, batch_size=512, is_of_adam=True),
+            coco_map=23.4,
+            archive=f"{_ZOO}/tf2/20210210/centernet_mobilenetv2fpn_512x512_coco17_od.tar.gz",
+            unpacked="centernet_mobilenetv2_fpn_od",
+            checkpoint="checkpoint/ckpt-301",
+            sizes={
+                "extractor": "mobilenet_v2_fpn_sep_conv",
+                "network": "MobileNetV2, from whose maps one of stride 4 with 24 channels is made",
+                "depthwise": "true",
+            },
         ),
     )
 }

@@ -54,8 +54,8 @@ def plan_schedule(
 ) -> Schedule:
     """Fit the recipe's training to a number of images.
 
-    The learning rate follows the batch size in proportion: from the published pair, or where a
-    detector's weights are fine-tuned from the pair that was found for that.
+    The learning rate follows the batch size, in proportion or for Adam by the root: from the
+    published pair, or where a detector's weights are fine-tuned from the pair found for that.
 
     Args:
         recipe: The network.
@@ -74,7 +74,7 @@ def plan_schedule(
     batch_size = _batch_size(recipe, num_images, pace.batch_size, fine_tunes)
     num_steps = _num_steps(num_images, batch_size, pace, fine_tunes)
     rate = recipe.fine_tuning if fine_tunes else recipe.published
-    learning_rate = rate.learning_rate * batch_size / rate.batch_size
+    learning_rate = rate.scaled(batch_size)
     return Schedule(
         batch_size=batch_size,
         num_steps=num_steps,

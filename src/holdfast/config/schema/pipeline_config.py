@@ -25,6 +25,8 @@ class TrainEvalPipelineConfig(Message):
     graph_rewriter: GraphRewriter | None = None
     # Of no file: chosen beside it.
     parts: tuple[PartChoice, ...] = field(default=(), metadata=NOT_IN_FILES)
+    # Where the file lies: relative paths are looked up from here, too.
+    folder: str = field(default="", metadata=NOT_IN_FILES, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

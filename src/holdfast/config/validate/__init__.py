@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast.config.part_choices import choice_problems
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.validate.center_net_fields import check_center_net
 from holdfast.config.validate.learned_shapes import check_shapes
 from holdfast.config.validate.learning_rate import check_schedule
 from holdfast.config.validate.network_fields import check_family, check_network
@@ -28,6 +29,7 @@ def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]
     yield from check_single_stage(config)
     yield from check_region_networks(config)
     yield from check_region_stages(config)
+    yield from check_center_net(config, folder)
     yield from check_schedule(config)
     yield from check_settings(config)
     yield from check_obedience(config)

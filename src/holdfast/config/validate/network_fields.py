@@ -55,7 +55,6 @@ def check_family(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
 
 
 _FAMILIES = {
-    "center_net": "CenterNet yet",
     "experimental_model": "models from outside of the OD API",
 }
 

@@ -68,3 +68,27 @@ class Backbone(Block):
             current, inner = result if isinstance(result, tuple) else (result, None)
             outputs |= {(block.name, False): current, (block.name, True): inner}
         return [outputs[endpoint.block, endpoint.is_inner] for endpoint in self.endpoints]
+
+
+class WholeBackbone(Backbone):
+    """A backbone that holds the rest of its network too, without running it.
+
+    The OD API's checkpoints have the layers behind the last endpoint, and its regularization loss
+    counts them.
+    """
+
+    def __init__(
+        self,
+        blocks: Sequence[keras.layers.Layer],
+        endpoints: Sequence[Endpoint],
+        chosen: Sequence[str],
+        **keywords: Any,
+    ) -> None:
+        super().__init__(blocks, endpoints, chosen, **keywords)
+        self.idle_blocks = list(blocks[len(self.blocks) :])
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        channels = max(self.features).channels
+        current = keras.KerasTensor((None, None, None, channels), dtype=self.compute_dtype)
+        for block in self.idle_blocks:
+            current = block(current)

@@ -12,7 +12,7 @@ import keras
 from keras import ops
 
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.backbones.backbone import Backbone, Endpoint
+from holdfast.models.backbones.backbone import Backbone, Endpoint, WholeBackbone
 from holdfast.models.backbones.backbone_spec import backbone
 from holdfast.models.backbones.channels import rounded
 from holdfast.models.backbones.normalization import BY_DEVIATION
@@ -70,7 +70,7 @@ def efficientnet(
     ]
     blocks = [EfficientBlock(plan, settings=settings, name=plan.name) for plan in plans]
     classifier = Classifier(scale, settings=settings, name="classifier")
-    return EfficientNet([stem, *blocks, classifier], known, endpoints, name=name)
+    return WholeBackbone([stem, *blocks, classifier], known, endpoints, name=name)
 
 
 _smaller = None
@@ -95,30 +95,6 @@ def default_settings() -> LayerSettings:
         l2=1e-5,
         regularizes_depthwise=False,
     )
-
-
-class EfficientNet(Backbone):
-    """A backbone that holds the rest of its network too, without running it.
-
-    The OD API's checkpoints have the layers behind the last endpoint, up to the classifier of
-    ImageNet, and its regularization loss counts them.
-    """
-
-    def __init__(
-        self,
-        blocks: Sequence[keras.layers.Layer],
-        endpoints: Sequence[Endpoint],
-        chosen: Sequence[str],
-        **keywords: Any,
-    ) -> None:
-        super().__init__(blocks, endpoints, chosen, **keywords)
-        self.idle_blocks = list(blocks[len(self.blocks) :])
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        channels = max(self.features).channels
-        current = keras.KerasTensor((None, None, None, channels), dtype=self.compute_dtype)
-        for block in self.idle_blocks:
-            current = block(current)
 
 
 class EfficientBlock(Block):

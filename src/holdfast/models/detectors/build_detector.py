@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import keras
 
 from holdfast.config.facts.networks import detector_of
+from holdfast.config.schema.center_net import CenterNet
 from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.ssd import Ssd
 from holdfast.errors import HoldfastError
 from holdfast.geometry.sampling import Sampler
+from holdfast.models.detectors.center_net.build_center_net import build_center_net
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.build_single_stage import build_single_stage
 from holdfast.models.detectors.two_stage.build_two_stage import build_two_stage
@@ -69,8 +73,11 @@ def _of_family(config: TrainEvalPipelineConfig, freeze: bool, sampler: Sampler |
     match detector_of(model):
         case Ssd() as chosen:
             return build_single_stage(model, chosen, freeze, sampler, config.parts)
+        case CenterNet() as chosen:
+            return build_center_net(model, chosen, Path(config.folder), freeze, config.parts)
         case FasterRcnn() as chosen:
             return build_two_stage(model, chosen, freeze, sampler, config.parts)
     raise HoldfastError(
-        "The config has no detector that Holdfast builds.", fix="Write model { ssd { … } }."
+        "The config has no detector that Holdfast builds.",
+        fix="Write model { ssd { … } }, faster_rcnn { … } or center_net { … }.",
     )

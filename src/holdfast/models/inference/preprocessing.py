@@ -46,6 +46,8 @@ class Preprocessing:
         """Normalize images (B, H, W, 3) that are resized and padded already; sizes are (B, 3)."""
         scale = np.array(self.normalization.scale, np.float32)
         offset = np.array(self.normalization.offset, np.float32)
+        if self.normalization.is_reversed:
+            images = images[..., ::-1]
         inputs = ops.cast(images, "float32") * scale + offset
         if self.padding is None:
             return inputs

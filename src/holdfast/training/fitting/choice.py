@@ -190,6 +190,7 @@ class Fitting:
 
 def fitting_of(config: TrainEvalPipelineConfig, folder: Path, limit: Limit) -> Fitting:
     """Ask for a config by itself: a detector is built and traced for each way to compute a step."""
+    config = config.replace(folder=str(folder))
     worst = worst_batch(config, folder)
     return Fitting(
         config=config,
@@ -246,6 +247,7 @@ def measured(fitting: Fitting, plan: MemoryPlan) -> MemoryPlan:
             [sys.executable, "-m", "holdfast.training.fitting.probe_step"],
             {
                 "config": str(path),
+                "folder": fitting.config.folder,
                 "use": [str(each) for each in fitting.config.parts],
                 "settings": asdict(plan.settings),
                 "shape": asdict(fitting.worst.shape),

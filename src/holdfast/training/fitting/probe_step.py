@@ -34,6 +34,7 @@ def run(request: dict[str, Any]) -> dict[str, float]:
     from holdfast.training.fitting.tracing import build_step
 
     config = load_config(request["config"], request.get("overrides"), request.get("use", ()))
+    config = config.replace(folder=request.get("folder", config.folder))
     settings = read_settings(request["settings"])
     tf.zeros(()).numpy()  # TensorFlow starts its threads with the first tensor
     base = resident_bytes()

@@ -1,0 +1,1 @@
+"""CenterNet: objects as peaks of a heatmap."""
