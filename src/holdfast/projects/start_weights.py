@@ -88,12 +88,13 @@ _OTHER_CLASSES = (
 def _kind(
     shapes: Mapping[str, tuple[int, ...]], recipe: Recipe, num_classes: int
 ) -> tuple[str, str]:
-    ssd = recipe_model(recipe, num_classes).ssd
-    centers = predicted_centers(shapes)
-    scores = predicted_scores(shapes) if centers is None else centers
+    model = recipe_model(recipe, num_classes)
+    scores = predicted_centers(shapes) if model.center_net else predicted_scores(shapes)
     if scores is None:
         return "classification", "A classifier: it is loaded into the backbone."
-    has_background = centers is None and (ssd is None or ssd.add_background_class)
+    has_background = model.center_net is None
+    if model.ssd is not None:
+        has_background = model.ssd.add_background_class
     if scores == num_classes + int(has_background):
         return "full", "A detector with the same number of classes: all of it is loaded."
     return "full", _OTHER_CLASSES
