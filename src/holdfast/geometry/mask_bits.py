@@ -10,6 +10,8 @@ from keras import ops
 
 from holdfast.geometry.tensor import Tensor
 
+_SPREAD = 0x8040201008040201 - 2**64  # the bits 63, 54, 45, … 0 of a signed number
+
 
 def pack_masks(masks: Tensor) -> Tensor:
     """Give uint8 (..., H, ceil(W / 8)) of masks (..., H, W) that hold 0 and 1.
@@ -21,13 +23,16 @@ def pack_masks(masks: Tensor) -> Tensor:
     """
     masks = ops.cast(masks, "uint8")
     width = ops.shape(masks)[-1]
-    margin = [[0, 0]] * (len(masks.shape) - 1)
-    masks = ops.pad(masks, [*margin, [0, -width % 8]])
-    bits = ops.left_shift(masks[..., 0::8], ops.cast(7, "uint8"))  # (..., H, W / 8)
-    for column in range(1, 8):
-        shifted = ops.left_shift(masks[..., column::8], ops.cast(7 - column, "uint8"))
-        bits = ops.bitwise_or(bits, shifted)
-    return bits
+    if not isinstance(width, int) or width % 8:
+        margin = [[0, 0]] * (len(masks.shape) - 1)
+        masks = ops.pad(masks, [*margin, [0, -width % 8]])
+    shape = ops.shape(masks)
+    columns = ops.reshape(masks, (*shape[:-1], shape[-1] // 8, 8))  # (..., H, W / 8, 8)
+    # Eight bytes are one number. Multiplied, byte i moves to bit 7 - i of its uppermost byte; no
+    # two of the 64 products meet, so nothing is carried.
+    numbers = ops.view(columns, "int64")  # (..., H, W / 8, 1)
+    products = ops.view(ops.multiply(numbers, ops.array(_SPREAD, "int64")), "uint8")
+    return products[..., 7]  # (..., H, W / 8)
 
 
 def unpack_masks(bits: Tensor, width: int | Tensor) -> Tensor:

@@ -355,6 +355,8 @@ def same(one: Sample, two: Sample) -> bool:
 
 def as_numbers(value: Any) -> np.ndarray:
     """Make strings, flags and whole numbers comparable as float64."""
+    if value is None:  # encoded masks, which only an evaluation has
+        return np.zeros(0)
     array = np.asarray(value)
     if array.dtype.kind in "SO":
         return np.frombuffer(bytes(array.item()), np.uint8).astype(np.float64)

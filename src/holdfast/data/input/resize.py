@@ -154,13 +154,25 @@ def resize_to(
     images = interpolate(tf.expand_dims(image, 0), size, resize_method, align_corners=align_corners)
     image = tf.squeeze(images, 0)
     if masks is not None:
-        masks = interpolate(
-            masks[..., tf.newaxis],
-            size,
-            Interpolation.NEAREST_NEIGHBOR,
-            align_corners=align_corners,
-        )[..., 0]
+        masks = _resized_masks(masks, size, align_corners)
     return image, masks
+
+
+def _resized_masks(masks: Tensor, size: Tensor, align_corners: bool) -> Tensor:
+    """Resize by nearest neighbor, which changes nothing where the size is right already."""
+    method = Interpolation.NEAREST_NEIGHBOR
+
+    def resized() -> Tensor:
+        return interpolate(masks[..., tf.newaxis], size, method, align_corners=align_corners)[
+            ..., 0
+        ]
+
+    is_right = tf.reduce_all(tf.shape(masks)[1:] == size)
+    known = tf.get_static_value(size)
+    result = tf.cond(is_right, lambda: masks, resized)
+    return tf.ensure_shape(
+        result, [masks.shape[0], *(known if known is not None else (None, None))]
+    )
 
 
 @as_written

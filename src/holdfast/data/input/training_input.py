@@ -116,10 +116,12 @@ def _needed(layout: RecordLayout, truth_fields: frozenset[str]) -> RecordLayout:
     )
 
 
-def decoding_bytes(statistics: Statistics, truth_fields: frozenset[str]) -> int:
+def decoding_bytes(
+    statistics: Statistics, truth_fields: frozenset[str], mask_copies: int = 1
+) -> int:
     """Bound what one image takes while it is decoded: three bytes a pixel, and one a mask."""
     crowds = statistics.boxes_per_image
-    masks = crowds.maximum if crowds and "masks" in truth_fields else 0
+    masks = mask_copies * crowds.maximum if crowds and "masks" in truth_fields else 0
     return statistics.largest_image_bytes * (3 + masks) // 3
 
 

@@ -12,6 +12,7 @@ from holdfast.config.schema.eval import EvalConfig
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
+from holdfast.data.input.budget import COPIES_PER_CALL
 from holdfast.data.input.build_input import build_training_input, largest_image, open_reader
 from holdfast.data.input.evaluation_input import EvaluationInput
 from holdfast.data.input.pipeline import Pipeline
@@ -80,7 +81,7 @@ def worst_of(
     """Find the worst batch that a training input can give."""
     shape = _network_shape(config) or largest_image(statistics)
     shuffled = pipeline.stream.shuffle_records
-    image_bytes = decoding_bytes(statistics, pipeline.truth_fields)
+    image_bytes = decoding_bytes(statistics, pipeline.truth_fields, COPIES_PER_CALL)
     return WorstBatch(
         shape=BatchShape(
             height=shape.height,
@@ -109,7 +110,8 @@ def worst_evaluation_of(
             keypoints=_num_keypoints(config),
         ),
         batches=images.prefetch_batches + 1,
-        decoding_bytes=images.parallel_calls * decoding_bytes(statistics, images.truth_fields),
+        decoding_bytes=images.parallel_calls
+        * decoding_bytes(statistics, images.truth_fields, COPIES_PER_CALL),
     )
 
 
