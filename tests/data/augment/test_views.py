@@ -76,7 +76,8 @@ def both_ways(names: Sequence[str], decode_after: int) -> Iterator[tuple[Sample,
     def elements() -> Iterator[tuple[dict[str, Any], Any]]:
         for sample in SCENES:
             for seed in SEEDS:
-                yield sample._asdict(), np.array(seed, np.int32)
+                fields = {name: getattr(sample, name) for name in SPECS}
+                yield fields, np.array(seed, np.int32)
 
     specs = SPECS | {"image": tf.TensorSpec([], tf.string)}
     signature = (specs, tf.TensorSpec([2], tf.int32))
