@@ -38,6 +38,7 @@ TENSORFLOW_FILES = {
     "holdfast.geometry.one_by_one",
     "holdfast.geometry.regions",
     "holdfast.geometry.suppression",
+    "holdfast.models.heads.region_mask",
     "holdfast.models.layers.batch_norm",
     "holdfast.models.layers.dropout",
     "holdfast.models.layers.penalty",

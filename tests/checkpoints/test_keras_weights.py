@@ -9,6 +9,7 @@ from holdfast.errors import HoldfastError
 from holdfast.models.backbones.mobilenet_v2 import mobilenet_v2
 from holdfast.models.backbones.normalization import MINUS_MEAN
 from holdfast.models.backbones.resnet_v1 import resnet_v1
+from holdfast.models.backbones.resnet_v1_regions import resnet_v1_of_images, resnet_v1_of_regions
 from holdfast.models.layers.batch_norm import BatchNormSettings
 from holdfast.models.layers.convolution import LayerSettings
 
@@ -124,6 +125,23 @@ def test_a_resnet_of_keras_gives_the_same_features_of_rgb_images(shared):
     found = backbone(pixels + np.array(MINUS_MEAN.offset, np.float32))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5 * np.max(other))
+
+
+def test_a_network_cut_in_two_is_filled_in_both_halves(shared):
+    settings = LayerSettings(batch_norm=BatchNormSettings(epsilon=1.001e-5))
+    images = resnet_v1_of_images(50, settings=settings, generation="tf2")
+    regions = resnet_v1_of_regions(settings=settings, generation="tf2")
+    (features,) = images(keras.KerasTensor((1, 64, 64, 3)))
+    regions(features)
+    whole = resnet_v1(["block4"], depth=50, settings=settings)
+    whole(keras.KerasTensor((1, 64, 64, 3)))
+    report = load_keras_weights(images, shared / IMAGENET_RESNET, regions)
+    assert report.missing == ()
+    load_keras_weights(whole, shared / IMAGENET_RESNET)
+    halves = [*images.weights, *regions.weights]
+    assert len(halves) == len(whole.weights)
+    for half, one in zip(halves, whole.weights, strict=True):
+        np.testing.assert_array_equal(half, one)
 
 
 def test_the_top_of_a_classifier_is_unused(tmp_path, backbone):

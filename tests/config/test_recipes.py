@@ -53,6 +53,10 @@ ZOO = {
     "efficientdet_d0": "tf2/ssd_efficientdet_d0_512x512_coco17_tpu-8",
     "efficientdet_d1": "tf2/ssd_efficientdet_d1_640x640_coco17_tpu-8",
     "efficientdet_d2": "tf2/ssd_efficientdet_d2_768x768_coco17_tpu-8",
+    "faster_rcnn_resnet50_640": "tf2/faster_rcnn_resnet50_v1_640x640_coco17_tpu-8",
+    "faster_rcnn_inception_v2": "tf1/faster_rcnn_inception_v2_coco",
+    "mask_rcnn_inception_v2": "tf1/mask_rcnn_inception_v2_coco",
+    "mask_rcnn_resnet50": "tf1/mask_rcnn_resnet50_atrous_coco",
     "centernet_resnet50": "tf2/centernet_resnet50_v1_fpn_512x512_kpts_coco17_tpu-8",
     "centernet_mobilenet_v2": "../user_configs/user315",  # the archive's own
 }
@@ -74,6 +78,7 @@ OF_TF1 = {
     "localization_loss { weighted_smooth_l1 { } } "
     "classification_weight: 1.0 localization_weight: 1.0 }",
 }
+TRAINED = {"model.faster_rcnn.feature_extractor.batch_norm_trainable": True}
 CHANGED = {
     "ssd_mobilenet_v2_320": {},
     # The zoo's config is of another network than its checkpoint, see the checkpoint's own config.
@@ -83,6 +88,11 @@ CHANGED = {
         "model.ssd.box_predictor.convolutional_box_predictor.kernel_size": 3,
     },
     "ssdlite_mobilenet_v2": OF_TF1,
+    "faster_rcnn_resnet50_640": {},
+    # From random weights statistics must be learned; from a checkpoint they stay, as published.
+    "faster_rcnn_inception_v2": TRAINED,
+    "mask_rcnn_inception_v2": TRAINED,
+    "mask_rcnn_resnet50": TRAINED,
     "centernet_resnet50": {},
     "centernet_mobilenet_v2": {"model.center_net.object_center_params.max_box_predictions": 100},
 }
@@ -91,6 +101,7 @@ SINGLE_STAGE = [each for each in RECIPES.values() if recipe_model(each, 1).ssd i
 every_single_stage = pytest.mark.parametrize(
     "recipe", SINGLE_STAGE, ids=[each.name for each in SINGLE_STAGE]
 )
+TWO_STAGES = {name: recipe for name, recipe in RECIPES.items() if recipe.stages > 1}
 
 
 def reader(name: str, **values: object) -> InputReader:
@@ -99,13 +110,14 @@ def reader(name: str, **values: object) -> InputReader:
 
 
 def filling(recipe: Recipe, num_images: int = 1000, **changes: object) -> Filling:
+    masks = {"load_instance_masks": True} if recipe.stages == 3 else {}
     values = {
         "num_classes": 2,
         "num_images": num_images,
         "most_boxes": 7,
         "schedule": plan_schedule(recipe, num_images, fine_tunes="start" in changes),
-        "train_reader": reader("train.record"),
-        "eval_reader": reader("val.record", shuffle=False, num_epochs=1),
+        "train_reader": reader("train.record", **masks),
+        "eval_reader": reader("val.record", shuffle=False, num_epochs=1, **masks),
         "start": None,
     }
     return Filling(**(values | changes))
@@ -137,7 +149,13 @@ def test_a_recipe_is_the_network_of_the_zoo(recipe, corpus):
     assert recipe_model(recipe, num_classes=90) == model
 
 
-@pytest.mark.parametrize(("name", "index"), [("ssd_mobilenet_v2_320", "47"), ("fpnlite_320", "16")])
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("ssd_mobilenet_v2_320", "47"),
+        ("fpnlite_320", "16"),
+    ],
+)
 def test_a_built_recipe_has_all_variables_of_the_zoos_checkpoint(name, index, corpus):
     detector = build_detector(recipe_model(find_recipe(name), num_classes=90))
     checkpoint = open_checkpoint(corpus / "checkpoint_indexes" / f"checkpoint{index}")
@@ -253,9 +271,44 @@ def test_crowded_images_get_room_for_all_their_boxes(recipe, folder):
     assert config.eval_input_reader[0].max_number_of_boxes == 130
     if config.model.center_net is not None:
         assert config.model.center_net.object_center_params.max_box_predictions == 200
-        return
-    suppression = config.model.ssd.post_processing.batch_non_max_suppression
-    assert suppression.max_total_detections == suppression.max_detections_per_class == 200
+    elif recipe.stages == 1:
+        suppression = config.model.ssd.post_processing.batch_non_max_suppression
+        assert suppression.max_total_detections == suppression.max_detections_per_class == 200
+    else:
+        after = config.model.faster_rcnn.second_stage_post_processing
+        assert after.batch_non_max_suppression.max_detections_per_class == 200
+        assert after.batch_non_max_suppression.max_total_detections == 300
+
+
+@pytest.mark.parametrize("recipe", TWO_STAGES.values(), ids=TWO_STAGES)
+@pytest.mark.parametrize("kind", ["full", "classification"])
+def test_two_stages_keep_the_statistics_of_any_checkpoint(recipe, kind, folder):
+    start = Start(checkpoint="ckpt-0", kind=kind, version=CheckpointVersion.V2, reason="It is.")
+    config = load_config(written(folder, fill(recipe, filling(recipe, start=start))))
+    assert not config.model.faster_rcnn.feature_extractor.batch_norm_trainable
+
+
+def test_a_recipe_of_masks_evaluates_them(folder):
+    recipe = find_recipe("mask_rcnn_inception_v2")
+    config = load_config(written(folder, fill(recipe, filling(recipe))))
+    assert config.eval_config.metrics_set == ("coco_detection_metrics", "coco_mask_metrics")
+
+
+def test_images_that_keep_their_ratio_are_seen_by_the_side_that_limits_them():
+    recipe = find_recipe("faster_rcnn_inception_v2")  # 600 to 1024
+    wide = MedianSizes(image=Sides(500, 2000), box=Sides(100, 100))
+    assert box_at_input(recipe, wide).height == pytest.approx(51.2)
+    assert box_at_input(recipe, sizes(100)).height == pytest.approx(60.0)
+
+
+def test_scores_of_regions_are_counted_in_checkpoints_of_two_stages():
+    shapes = {
+        "FirstStageBoxPredictor/ClassPredictor/biases": (24,),
+        "FirstStageBoxPredictor/BoxEncodingPredictor/biases": (48,),
+        "SecondStageBoxPredictor/ClassPredictor/biases": (91,),
+        "SecondStageBoxPredictor/BoxEncodingPredictor/biases": (360,),
+    }
+    assert predicted_scores(shapes) == 91
 
 
 def test_quotes_and_dollars_in_paths_survive(folder):

@@ -46,6 +46,12 @@ def test_by_default_every_class_with_keypoints_is_measured():
     ]
 
 
+def test_only_classes_whose_keypoints_are_learned_are_measured_by_default():
+    both = {1: {"nose": 0}, 2: {"nose": 0}}
+    (one,) = build_keypoint_metrics(EvalConfig(), CLASSES, both, ["dog"])
+    assert one.class_name == "dog"
+
+
 def test_an_unknown_class_a_lacking_sigma_and_keypoints_without_names_are_errors():
     with pytest.raises(HoldfastError, match="'persom'") as error:
         built(setting('class_label: "persom"'))

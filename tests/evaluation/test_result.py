@@ -22,3 +22,13 @@ def test_the_document_is_json_that_every_reader_takes():
         "images": 7,
         "seconds": 1.5,
     }
+
+
+def test_scores_of_masks_and_keypoints_are_listed_where_any_class_has_them():
+    scores = {
+        "cat": ClassScore(ap=0.5, ap50=1.0, objects=1, mask_ap=0.25, mask_ap50=0.75),
+        "dog": ClassScore(ap=None, ap50=None, objects=0),
+    }
+    document = EvaluationResult(metrics={}, per_class=scores, images=1).document()
+    names = {"ap", "ap50", "objects", "mask_ap", "mask_ap50"}
+    assert [set(each) for each in document["per_class"].values()] == [names, names]

@@ -51,3 +51,14 @@ def test_the_table_needs_neither_tensorflow_nor_numpy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert run.stdout.split() == []
+
+
+def test_masks_and_keypoints_have_columns_where_they_are_measured():
+    scores = {
+        "cat": ClassScore(ap=0.5, ap50=1.0, objects=1, mask_ap=0.25, mask_ap50=0.75),
+        "dog": ClassScore(ap=0.5, ap50=1.0, objects=1),
+    }
+    lines = lines_of(EvaluationResult(metrics={}, per_class=scores, images=1))
+    assert ["class", "objects", "AP", "AP50", "mask", "AP", "mask", "AP50"] in lines
+    assert ["cat", "1", "0.5000", "1.0000", "0.2500", "0.7500", "█" * 24] in lines
+    assert ["dog", "1", "0.5000", "1.0000", "-", "-", "█" * 24] in lines

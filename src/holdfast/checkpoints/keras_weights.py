@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +26,10 @@ def is_keras_weights(path: str | Path) -> bool:
     return str(path).endswith((".h5", ".hdf5"))
 
 
-def load_keras_weights(backbone: Any, path: str | Path) -> Report:
+def load_keras_weights(backbone: Any, path: str | Path, *behind: Any) -> Report:
     """Fill a built backbone from the same network's weights, saved with or without its top.
+
+    behind: what of the network follows the backbone, where a detector has cut it in two.
 
     Names in such files need not mean anything: the n-th convolution of the file is the n-th of the
     network, and so are the n-th depthwise convolution and the n-th batch norm. All shapes must fit,
@@ -34,7 +37,7 @@ def load_keras_weights(backbone: Any, path: str | Path) -> Report:
     Keras trained its ResNets on BGR images: their first kernel is turned to RGB.
     """
     in_file = _by_kind(_file_layers(str(path)))
-    in_network = _by_kind(_network_layers(backbone))
+    in_network = _by_kind(_network_layers((backbone, *behind)))
     pairs = [
         (stored, own)
         for kind, layers in in_network.items()
@@ -108,8 +111,8 @@ def _by_kind(layers: Iterator[_Layer]) -> dict[str, list[_Layer]]:
     return dict(groups)
 
 
-def _network_layers(backbone: Any) -> Iterator[_Layer]:
-    for layer in keras_order(backbone):
+def _network_layers(parts: Sequence[Any]) -> Iterator[_Layer]:
+    for layer in chain.from_iterable(map(keras_order, parts)):
         kind = "batch_norm"
         if isinstance(layer, keras.layers.DepthwiseConv2D):
             kind = "depthwise"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from holdfast.checkpoints.keras_weights import is_keras_weights, load_keras_weights
-from holdfast.checkpoints.legacy.detector_names import Kind
+from holdfast.checkpoints.legacy.detector_names import Kind, filled_parts
 from holdfast.checkpoints.legacy.legacy_reader import open_checkpoint
 from holdfast.checkpoints.own.own_reader import open_own_checkpoint
 from holdfast.checkpoints.report import Report
@@ -29,7 +29,7 @@ def load_checkpoint(
         path: Prefix or folder of the OD API's checkpoints (TF1 or TF2), a checkpoint or a run of
             Holdfast, or a file of Keras weights (.h5). Of several checkpoints the latest is taken.
         kind: What to fill, as in the OD API: "full" the whole detector, "detection" and
-            "fine_tune" all but the head, "classification" the backbone.
+            "fine_tune" all but the heads, "classification" the backbone.
         use_moving_average: Take the moving averages of the weights instead of the weights.
 
     Returns:
@@ -88,4 +88,5 @@ def _load_classifier(
             fix='Set fine_tune_checkpoint_type: "classification" (kind="classification"), and no '
             "moving average.",
         )
-    return load_keras_weights(detector.parts()["backbone"], path)
+    backbone, *behind = (detector.parts()[part] for part in filled_parts(detector, kind))
+    return load_keras_weights(backbone, path, *behind)

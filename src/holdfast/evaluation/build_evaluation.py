@@ -87,10 +87,18 @@ def build_metrics_set(config: TrainEvalPipelineConfig, records: Records) -> Metr
             all_measures=evaluation.all_metrics_per_category,
             groups={group: [name.strip() for name in text.split(",")] for group, text in groups},
         ),
-        keypoints=build_keypoint_metrics(evaluation, classes, records.keypoints)
+        keypoints=build_keypoint_metrics(
+            evaluation, classes, records.keypoints, _classes_with_keypoints(config)
+        )
         if COCO_KEYPOINTS in names
         else (),
     )
+
+
+def _classes_with_keypoints(config: TrainEvalPipelineConfig) -> tuple[str, ...]:
+    tasks = config.model.center_net if config.model else None
+    named = (task.keypoint_class_name for task in tasks.keypoint_estimation_task) if tasks else ()
+    return tuple(name for name in named if name)
 
 
 def _names(config: TrainEvalPipelineConfig, records: Records) -> tuple[str, ...]:

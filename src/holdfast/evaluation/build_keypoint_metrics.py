@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from holdfast.config.schema.eval import CocoKeypointMetrics, EvalConfig
 from holdfast.errors import HoldfastError, nearest
@@ -13,12 +13,15 @@ Keypoints = Mapping[int, Mapping[str, int]]
 
 
 def build_keypoint_metrics(
-    evaluation: EvalConfig, classes: Mapping[int, str], keypoints: Keypoints
+    evaluation: EvalConfig,
+    classes: Mapping[int, str],
+    keypoints: Keypoints,
+    learned: Collection[str] = (),
 ) -> tuple[KeypointMetrics, ...]:
     """Say whose keypoints are measured: what parameterized_metric names, else those of every class.
 
     classes: label-map id -> name. Where no class of the label map has named keypoints, every class
-    has all of the data's.
+    has all of the data's. learned: names of the classes whose keypoints are learned; (): of all.
     """
     settings = [each.coco_keypoint_metrics for each in evaluation.parameterized_metric]
     if named := [each for each in settings if each is not None]:
@@ -30,7 +33,7 @@ def build_keypoint_metrics(
             places=tuple(sorted(keypoints[number].values())) if keypoints else None,
         )
         for number, name in classes.items()
-        if number in keypoints or not keypoints
+        if (number in keypoints or not keypoints) and (name in learned or not learned)
     )
 
 

@@ -41,7 +41,7 @@ def _class_table(per_class: Mapping[str, ClassScore]) -> Table:
     table.add_column("", no_wrap=True, style="green")
     for name, score in per_class.items():
         bar = "█" * round((score.ap50 or 0.0) * _BAR)
-        numbers = [_number(getattr(score, each)) for each in scores]
+        numbers = [_score(score, each) for each in scores]
         table.add_row(Text(name), str(score.objects), *numbers, Text(bar))
     return table
 
@@ -54,6 +54,12 @@ _HEADINGS = {
     "keypoint_ap": "keypoint AP",
     "keypoint_ap50": "keypoint AP50",
 }
+
+
+def _score(score: ClassScore, name: str) -> Text:
+    """Write one score of a class; "-" where it has objects, and is not measured by them."""
+    value = getattr(score, name)
+    return Text("-", style="dim") if value is None and score.objects else _number(value)
 
 
 def _is_known(name: str, per_class: Mapping[str, ClassScore]) -> bool:

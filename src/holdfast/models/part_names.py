@@ -13,5 +13,5 @@ class LegacyNames:
     """
 
     backbone: str  # a name of the registry of backbones: "mobilenet_v2", "resnet50_v1"
-    neck: str  # "ssd_layers", "fpn", "bifpn"
-    head: str  # "convolutional", "weight_shared"
+    neck: str  # "ssd_layers", "fpn", "bifpn"; "" where there is none
+    head: str  # "convolutional", "weight_shared", "second_stage"

@@ -20,8 +20,8 @@ from holdfast.data.records.record_files import find_records, is_record_name
 from holdfast.data.records.record_shapes import first_examples, mask_format, num_keypoints
 from holdfast.data.records.record_split import split_records
 from holdfast.data.sources.lookup import is_image
+from holdfast.data.sources.record_masks import MaskFormat
 from holdfast.data.sources.source import Source
-from holdfast.data.sources.tfrecord import MaskFormat
 from holdfast.data.splitting.split_names import TEST, TRAIN, VAL
 from holdfast.data.survey.inspection import (
     RECORDS,

@@ -35,12 +35,15 @@ def choose_start(path: str, recipe: Recipe, num_classes: int, folder: Path) -> S
 
 
 def predicted_scores(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
-    """Tell how many scores a detector gives each anchor, background included; None if it is none.
+    """Tell how many scores a detector gives each place, background included; None if it is none.
 
     >>> predicted_scores({"BoxPredictor_0/ClassPredictor/biases": (273,),
     ...                   "BoxPredictor_0/BoxEncodingPredictor/biases": (12,)})
     91
     """
+    regions = [shape[0] for name, shape in shapes.items() if _REGION_CLASSES.search(name)]
+    if regions:  # of two stages: one row of scores for each region
+        return max(regions)
     scores = max((shape[0] for name, shape in shapes.items() if _CLASSES.search(name)), default=0)
     codes = max((shape[0] for name, shape in shapes.items() if _BOXES.search(name)), default=0)
     return scores // (codes // _CODE_SIZE) if scores and codes else None
@@ -67,6 +70,11 @@ _BOXES = re.compile(
     rf"(BoxEncodingPredictor/biases|/BoxPredictor/biases|_box_encoder_layers/\d+/bias{_OBJECT}"
     r"|model/head/(level_\d+/)?boxes/.*bias)$"
 )
+_REGION_CLASSES = re.compile(
+    rf"(SecondStageBoxPredictor/ClassPredictor/biases"
+    rf"|_mask_rcnn_box_predictor/_class_prediction_head/_class_predictor_layers/\d+/bias{_OBJECT}"
+    r"|model/box_head/classes/.*bias)$"
+)
 _CENTERS = re.compile(
     rf"(_prediction_head_dict/object_center/0/layer_with_weights-1/bias{_OBJECT}"
     r"|model/head/object_center\.0/last/.*bias)$"
@@ -80,11 +88,14 @@ _OTHER_CLASSES = (
 def _kind(
     shapes: Mapping[str, tuple[int, ...]], recipe: Recipe, num_classes: int
 ) -> tuple[str, str]:
-    ssd = recipe_model(recipe, num_classes).ssd
-    scores = predicted_centers(shapes) if ssd is None else predicted_scores(shapes)
+    model = recipe_model(recipe, num_classes)
+    scores = predicted_centers(shapes) if model.center_net else predicted_scores(shapes)
     if scores is None:
         return "classification", "A classifier: it is loaded into the backbone."
-    if scores == num_classes + int(ssd is not None and ssd.add_background_class):
+    has_background = model.center_net is None
+    if model.ssd is not None:
+        has_background = model.ssd.add_background_class
+    if scores == num_classes + int(has_background):
         return "full", "A detector with the same number of classes: all of it is loaded."
     return "full", _OTHER_CLASSES
 

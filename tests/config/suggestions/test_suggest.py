@@ -196,10 +196,10 @@ def test_settings_that_are_refused_take_the_value_that_the_error_names(project: 
     assert suggestion.settings["train_config.merge_multiple_label_boxes"] == ""
 
 
-def test_a_family_that_is_not_built_remains_an_error(project: Path):
+def test_a_network_that_is_not_built_remains_an_error(project: Path):
     text = 'model { faster_rcnn { num_classes: 3 feature_extractor { type: "faster_rcnn_nas" } } }'
     suggestion = suggested(project, text)
-    assert any("does not build Faster R-CNN" in each.message for each in suggestion.remaining)
+    assert any("does not build 'faster_rcnn_nas'" in each.message for each in suggestion.remaining)
 
 
 def test_data_of_the_users_replaces_paths_that_were_right(project: Path):

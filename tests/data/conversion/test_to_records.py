@@ -15,9 +15,10 @@ from holdfast.data.conversion.books import IN_LEFT_OUT
 from holdfast.data.conversion.judge import Fault, Verdict
 from holdfast.data.conversion.to_records import convert
 from holdfast.data.sources.open_source import open_source
+from holdfast.data.sources.record_masks import MaskFormat
 from holdfast.data.sources.synthetic import make_synthetic
 from holdfast.data.sources.synthetic_shapes import SyntheticScene
-from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout, record_parser
+from holdfast.data.sources.tfrecord import RecordLayout, record_parser
 from holdfast.errors import HoldfastError
 
 SCENE = SyntheticScene(size=48)

@@ -10,7 +10,7 @@ from holdfast.config.schema.preprocessor import PreprocessingStep
 from holdfast.config.text.decode import decode
 from holdfast.data.augment import AUGMENTATIONS, Crop
 from holdfast.data.input.build_input import build_augmentations, build_layout, build_resizer
-from holdfast.data.sources.tfrecord import MaskFormat
+from holdfast.data.sources.record_masks import MaskFormat
 from holdfast.errors import HoldfastError
 
 

@@ -15,7 +15,8 @@ from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.text.decode import decode
 from holdfast.data.input import resize
 from holdfast.data.input.evaluation_input import EvaluationInput, evaluation_input
-from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout
+from holdfast.data.sources.record_masks import MaskFormat
+from holdfast.data.sources.tfrecord import RecordLayout
 from holdfast.data.survey.inspection import records_of
 from holdfast.data.survey.statistics_cache import record_statistics
 from holdfast.errors import HoldfastError

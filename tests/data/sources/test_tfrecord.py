@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 from holdfast.data.sources.open_source import open_source
+from holdfast.data.sources.record_masks import MaskFormat
 from holdfast.data.sources.tfrecord import (
     UNKNOWN_ID,
-    MaskFormat,
     Parsed,
     RecordLayout,
     record_parser,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.config.schema.label_map_items import StringIntLabelMap, StringIntLabelMapItem
+from holdfast.data.conversion.to_records import convert
 from holdfast.data.sources.source import Source
 from holdfast.data.survey.inspection import Records, inspect_data, open_data
 from holdfast.errors import HoldfastError
@@ -149,3 +150,15 @@ def test_a_table_that_is_not_annotations_is_not_called_a_damaged_record_file(tmp
     (tmp_path / "prices.csv").write_text("fruit,price\napple,3\n")
     with pytest.raises(HoldfastError, match="holds no annotations in a format that Holdfast knows"):
         open_data(str(tmp_path / "prices.csv"))
+
+
+def test_masks_and_keypoints_are_told_of_records_and_of_sources(tmp_path):
+    source = open_data("2@48", "synthetic")
+    found = inspect_data(source)
+    assert (found.has_masks, found.num_keypoints) == (True, 5)
+    convert(source, str(tmp_path / "records"), val=0.0)
+    found = inspect_data(open_data(str(tmp_path / "records")))
+    assert (found.has_masks, found.num_keypoints) == (True, 5)
+    write(tmp_path / "plain" / "a.record", [record()])
+    found = inspect_data(open_data(str(tmp_path / "plain")))
+    assert (found.has_masks, found.num_keypoints) == (False, 0)

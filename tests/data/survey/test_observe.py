@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from holdfast.data.input import decode_images
 from holdfast.data.sources import decode_gate
 from holdfast.data.sources.open_source import open_source
+from holdfast.data.sources.record_masks import MaskFormat
 from holdfast.data.sources.tfrecord import RecordLayout
 from holdfast.data.survey.box_validity import Reason
 from holdfast.data.survey.observe import (
@@ -27,6 +30,13 @@ from ..example_records import GOOD_BOX, claiming, pixels_of, png, record, write
 
 NAMES = {1: "cat", 2: "dog", 5: "bird"}
 LAYOUT = RecordLayout(class_ids={"cat": 1, "dog": 2, "bird": 5}, known_ids=tuple(NAMES))
+
+
+def gray(width: int, height: int) -> bytes:
+    pixels = np.random.default_rng(0).integers(0, 2, (height, width), np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
 
 
 def observe(folder: Path, *records: bytes, names: Any = NAMES) -> list[Observation]:
@@ -305,3 +315,27 @@ def test_images_are_decoded_within_the_budget(tmp_path, monkeypatch):
     seen = observe(tmp_path, *records)
     assert [each.source_id for each in seen] == [str(each) for each in range(40)]
     assert 1 < most[0] <= 3
+
+
+@pytest.mark.parametrize(
+    ("mask", "fault"),
+    [
+        (None, None),
+        (b"", "mask 1: it cannot be decoded"),
+        (b"no image", "mask 1: it cannot be decoded"),
+        (gray(20, 11), "mask 1: it has 20 x 11 pixels"),
+        (gray(20, 10)[:-30], "mask 1: it cannot be decoded"),
+    ],
+    ids=["good", "empty", "broken", "other size", "cut short"],
+)
+def test_an_image_with_a_mask_that_cannot_be_used_is_left_out(tmp_path, mask, fault):
+    good = gray(20, 10)
+    masks = [good, good if mask is None else mask]
+    file = write(
+        tmp_path / "a.record", [record([GOOD_BOX] * 2, labels=[1, 1], image__object__mask=masks)]
+    )
+    layout = RecordLayout(masks=MaskFormat.PNG)
+    (seen,) = observe_records([file], layout)
+    assert seen.reason is (Reason.KEPT if fault is None else Reason.BAD_MASK)
+    assert seen.detail == (fault or "")
+    assert len(seen.box_reasons) == 2

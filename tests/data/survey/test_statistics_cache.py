@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.data.sources.open_source import open_source
-from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout
+from holdfast.data.sources.record_masks import MaskFormat
+from holdfast.data.sources.tfrecord import RecordLayout
 from holdfast.data.survey.observe import Observation
 from holdfast.data.survey.statistics import Statistics
 from holdfast.data.survey.statistics_cache import record_statistics, source_statistics

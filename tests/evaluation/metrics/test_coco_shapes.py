@@ -183,6 +183,17 @@ def test_what_is_labeled_found_again_scores_one():
     assert points.result()["Keypoints_Precision/mAP ByCategory/cat"] == pytest.approx(1.0)
 
 
+def test_where_nothing_is_found_the_precision_is_zero():
+    objects, others = scene(2)
+    nothing = rows_of(others, -1)
+    masks = CocoEvaluator(CLASSES, comparison=MASKS)
+    points = KeypointEvaluator(KeypointMetrics(class_id=1, class_name="cat"))
+    for evaluator in (masks, points):
+        evaluator.add(objects, nothing)
+    assert masks.result().metrics["DetectionMasks_Precision/mAP"] == 0.0
+    assert points.result()["Keypoints_Precision/mAP ByCategory/cat"] == 0.0
+
+
 def test_only_the_chosen_keypoints_count():
     objects, others = scene(6)
     chosen = {"class_id": 1, "class_name": "cat"}
@@ -194,6 +205,15 @@ def test_only_the_chosen_keypoints_count():
         others._replace(keypoints=others.keypoints[:, :1]),
     )
     assert first.result() == alone.result()
+
+
+def test_a_detector_may_give_the_keypoints_of_the_class_alone():
+    objects, others = scene(6)
+    chosen = KeypointMetrics(class_id=1, class_name="cat", places=(1, 2), sigmas=(0.1, 0.2))
+    whole, alone = KeypointEvaluator(chosen), KeypointEvaluator(chosen)
+    whole.add(objects, others)
+    alone.add(objects, others._replace(keypoints=others.keypoints[:, 1:]))
+    assert whole.result() == alone.result()
 
 
 def test_without_objects_of_the_class_every_number_is_minus_one():

@@ -35,9 +35,9 @@ class Judged(NamedTuple):
 
     @property
     def network(self) -> str:
-        """Name backbone and neck."""
-        known = extractor(self.config.model.ssd.feature_extractor.type)
-        return f"{known.backbone}, {known.neck}"
+        """Name backbone, neck and family."""
+        known = extractor(self.config.model.chosen("model").feature_extractor.type)
+        return f"{known.backbone}, {known.neck}, {known.architecture}"
 
     @property
     def num_pixels(self) -> int:
@@ -99,7 +99,7 @@ def quick(judged: list[Judged]) -> Iterator[Judged]:
 
 def test_what_check_refuses_cannot_be_built(judged):
     refused = [each for each in judged if each.errors]
-    assert len(refused) > 50
+    assert len(refused) > 30
     built = [each.name for each in refused if refusal(each.config) is None]
     assert built == []
 
@@ -107,7 +107,7 @@ def test_what_check_refuses_cannot_be_built(judged):
 @pytest.mark.slow
 def test_what_check_accepts_is_built_of_each_kind_of_network(judged):
     chosen = list(quick(judged))
-    assert len(chosen) == 9
+    assert len(chosen) >= 13
     refused = {each.name: why for each in chosen if (why := refusal(each.config))}
     assert refused == {}
 

@@ -21,13 +21,19 @@ Kind = Literal["full", "detection", "fine_tune", "classification"]
 _FILLED: dict[Kind, frozenset[str]] = {
     "detection": frozenset({"backbone", "neck", "region_extractor"}),
     "fine_tune": frozenset({"backbone", "neck", "region_extractor"}),
+    "classification": frozenset({"backbone"}),
+}
+# A network that is cut in two for regions; one with a pyramid is whole, and regions see new layers.
+_FILLED_WITHOUT_NECK: dict[Kind, frozenset[str]] = {
+    **_FILLED,
     "classification": frozenset({"backbone", "region_extractor"}),
 }
 
 
 def filled_parts(detector: Detector, kind: Kind) -> list[str]:
     """List the parts of a detector that a kind of loading fills."""
-    return [name for name in detector.parts() if kind == "full" or name in _FILLED[kind]]
+    filled = _FILLED if detector.legacy.neck else _FILLED_WITHOUT_NECK
+    return [name for name in detector.parts() if kind == "full" or name in filled[kind]]
 
 
 def names_of(

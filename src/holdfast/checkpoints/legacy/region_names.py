@@ -83,7 +83,7 @@ def _of_pyramid_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) ->
     scopes = (alone, own) if is_classifier else (own, alone)
     network = (each.under(*scopes) for each in backbone_tf2(backbone))
     if is_classifier:
-        return {"backbone": network, "region_extractor": iter(())}
+        return {"backbone": network}
     pyramid = _under(f"{root}{_IMAGES_TF2}", _pyramid_tf2(backbone.neck))
     named: dict[str, Names] = {"backbone": chain(network, pyramid)}
     if regions is not None:

@@ -154,6 +154,8 @@ def _one_json(inspection: Inspection) -> dict[str, Any]:
             "total": sum(statistics.stored_bytes),
             "largest": max(statistics.stored_bytes, default=0),
         },
+        "masks": inspection.has_masks,
+        "keypoints": inspection.num_keypoints,
         "problems": [asdict(each) for each in inspection.problems],
         "notes": list(inspection.notes),
     }

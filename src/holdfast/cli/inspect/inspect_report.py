@@ -38,7 +38,7 @@ def print_inspections(
         heading = f"{title}: {name}" if name else title
         statistics = inspection.statistics
         anchors = [] if index or covered is None else _coverage_rows(covered)
-        rows = [*_rows(statistics), *_class_rows(statistics), *anchors]
+        rows = [*_rows(statistics), *_shape_rows(inspection), *_class_rows(statistics), *anchors]
         terminal.print(summary_panel(heading, rows))
         _print_left_out(terminal, statistics)
         _print_remarks(terminal, inspection)
@@ -98,6 +98,13 @@ def _rows(statistics: Statistics) -> Iterator[SummaryRow]:
         yield SummaryRow("stored", f"{bytes_text(total)}, the largest image {bytes_text(largest)}")
         size = bytes_text(statistics.largest_image_bytes)
         yield SummaryRow("largest decoded", f"{size}, {statistics.largest_image}")
+
+
+def _shape_rows(inspection: Inspection) -> Iterator[SummaryRow]:
+    if inspection.has_masks:
+        yield SummaryRow("masks", "yes")
+    if inspection.num_keypoints:
+        yield SummaryRow("keypoints", f"{inspection.num_keypoints} of each object")
 
 
 def _class_rows(statistics: Statistics) -> Iterator[SummaryRow]:

@@ -26,7 +26,8 @@ def learned_fields(detector: Detector) -> frozenset[str]:
 def _learns_masks(detector: Detector) -> bool:
     match detector:
         case CenterNet():
-            return detector.mask_estimation_task is not None
+            tasks = (detector.mask_estimation_task, detector.deepmac_mask_estimation)
+            return any(task is not None for task in tasks)
         case FasterRcnn():
             # Masks are a third stage: with fewer, a mask predictor is never asked.
             predictor = detector.second_stage_box_predictor

@@ -9,6 +9,7 @@ from holdfast.config.facts.input_sizes import input_shape
 from holdfast.config.facts.networks import detector_of, extractor_of
 from holdfast.config.recipes.fill import recipe_model
 from holdfast.config.recipes.recipe import RECIPES
+from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.message import Message
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.ssd import Ssd
@@ -48,7 +49,8 @@ def _archive_of_network(model: DetectionModel) -> ZooArchive | None:
     for recipe in RECIPES.values():
         network = _network(recipe_model(recipe, num_classes=1))
         if network is not None and network.features == wanted.features:
-            differs = network.generation != wanted.generation, network.head != wanted.head
+            head = (network.head, network.stages) != (wanted.head, wanted.stages)
+            differs = network.generation != wanted.generation, head
             ranked.append((*differs, abs(recipe.input_size - here.height), recipe))
     if not ranked:
         return None
@@ -59,6 +61,7 @@ def _archive_of_network(model: DetectionModel) -> ZooArchive | None:
 class _Network(NamedTuple):
     features: tuple[str, str, str | None, bool]  # family, backbone, neck, whether it is depthwise
     head: bool  # whether it is depthwise: SSDLite's only mark
+    stages: int  # 3: it has masks
     generation: str
 
 
@@ -72,6 +75,7 @@ def _network(model: DetectionModel) -> _Network | None:
     return _Network(
         (known.architecture, known.backbone, known.neck, _is_depthwise(detector.feature_extractor)),
         _is_depthwise(head),
+        detector.number_of_stages if isinstance(detector, FasterRcnn) else 1,
         known.generation,
     )
 

@@ -45,7 +45,8 @@ def box_at_input(recipe: Recipe, sizes: MedianSizes) -> Sides:
     """
     image, box = sizes.image, sizes.box
     if recipe.keeps_aspect_ratio:
-        image = Sides(max(image), max(image))
+        scale = min(recipe.input_size / max(image), recipe.shorter_pixels / min(image))
+        return Sides(box.height * scale, box.width * scale)
     return Sides(
         box.height * recipe.input_size / image.height, box.width * recipe.input_size / image.width
     )
@@ -73,7 +74,8 @@ def judge_box_sides(recipe: Recipe, sizes: MedianSizes) -> Problem | None:
 
 def _better(recipe: Recipe, sizes: MedianSizes) -> Recipe | None:
     """Choose the smallest sufficient recipe, if possible of the same kind; else the largest."""
-    larger = [each for each in RECIPES.values() if each.input_size > recipe.input_size]
+    alike = [each for each in RECIPES.values() if each.stages == recipe.stages]
+    larger = [each for each in alike if each.input_size > recipe.input_size]
     larger.sort(key=lambda each: (each.template != recipe.template, each.input_size))
     for each in larger:
         if box_at_input(each, sizes).mean >= SMALLEST_SIDE:

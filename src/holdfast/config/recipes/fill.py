@@ -20,6 +20,7 @@ from holdfast.config.text.encode import encode
 
 # Boxes and detections of an image that the OD API makes room for, unless told otherwise.
 DEFAULT_BOXES = 100
+_TOTAL_OF_TWO_STAGES = 300  # detections of an image
 _LINE = 96  # columns
 PUBLISHED_INPUT = "The size that the network was published with."
 
@@ -79,7 +80,9 @@ def fill(recipe: Recipe, filling: Filling) -> str:
     parts.append(_training_text(recipe, filling))
     if filling.eval_reader is not None:
         reader = _reader_text(filling.eval_reader, filling.most_boxes)
-        parts.append(_template("evaluation.config").substitute(eval_reader=reader))
+        metrics = _MASK_METRICS if recipe.stages == 3 else ""
+        text = _template("evaluation.config").substitute(eval_reader=reader, more_metrics=metrics)
+        parts.append(text)
     return "".join(parts)
 
 
@@ -121,7 +124,9 @@ def _model_text(
         num_classes=num_classes,
         input_size=recipe.input_size,
         input_reason=_comment(input_reason, 4),
+        shorter_pixels=recipe.shorter_pixels,
         max_detections=room,
+        total_detections=max(room, _TOTAL_OF_TWO_STAGES),
         anchors=_anchors_text(recipe, anchors),
         decay=_DECAY,
         # Keras' ResNets, other than the OD API's, have these.
@@ -131,19 +136,24 @@ def _model_text(
     )
 
 
+_MASK_METRICS = '  metrics_set: "coco_mask_metrics"\n'
 _DECAY = 0.97  # of batch-norm statistics
 
 
 def _batch_norm(recipe: Recipe, start: Start | None) -> dict[str, str]:
     """Say how the batch norms of the network under the head are trained."""
-    is_frozen = start is not None and start.is_detector
+    # Two stages are trained on single images: a classifier's statistics are better than theirs.
+    is_frozen = start is not None and (start.is_detector or recipe.stages > 1)
     if is_frozen:
         reason = "Statistics stay those of the checkpoint: small batches would only add noise."
+    elif recipe.stages > 1:
+        reason = "Random weights need statistics of their own; those of a checkpoint would stay."
     else:
         reason = "Statistics are averages over some 30 batches: published ones need far more steps."
     return {
         "batch_norm": "train: false" if is_frozen else f"train: true decay: {_DECAY}",
         "is_frozen": str(is_frozen).lower(),
+        "trains_statistics": str(not is_frozen).lower(),
         "batch_norm_reason": _comment(reason, recipe.batch_norm_margin),
     }
 

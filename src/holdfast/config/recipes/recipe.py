@@ -44,6 +44,8 @@ class Recipe:
     template: str  # the file with its model
     input_size: int  # height and width, in pixels
     keeps_aspect_ratio: bool = False  # else images are stretched to the input
+    shorter_side: float = 1.0  # in input sizes: what images that keep their ratio are resized to
+    stages: int = 1  # 2: boxes from proposals, 3: masks, too
     batch_size: int  # unless the user says otherwise: fits into 8 GB or so
     published: RateForBatch  # for training from no weights
     fine_tuning: RateForBatch  # for training from a detector's
@@ -62,7 +64,14 @@ class Recipe:
     @property
     def network(self) -> str:
         """The network with its input size, in words."""
+        if self.shorter_side < 1.0:
+            return f"{self.title}, sides of {self.shorter_pixels} to {self.input_size}"
         return f"{self.title}, {self.input_size} x {self.input_size}"
+
+    @property
+    def shorter_pixels(self) -> int:
+        """The shorter side of an image, unless the longer one would exceed the input size."""
+        return round(self.shorter_side * self.input_size)
 
     @property
     def zoo_checkpoint(self) -> str:
@@ -107,6 +116,16 @@ anchor_generator {
 _DENSE_PYRAMID_ANCHORS = _PYRAMID_ANCHORS.replace(
     "4 and 5.7 strides: 32 to 724", "4, 5 and 6.3 strides: 32 to 813"
 ).replace("scales_per_octave: 2", "scales_per_octave: 3")
+_GRID_ANCHORS = """\
+# Anchors of 64 to 512 pixels, in three shapes.
+first_stage_anchor_generator {
+  grid_anchor_generator {
+    height_stride: 16
+    width_stride: 16
+    scales: [0.25, 0.5, 1.0, 2.0]
+    aspect_ratios: [0.5, 1.0, 2.0]
+  }
+}"""
 _HALF_CROP = """\
   # Cut up to half of the image off, in two of three images. (Published with the crops of the SSD
   # paper, which cut more, and need more steps.)
@@ -138,6 +157,7 @@ _SCALE_JITTER = """\
   data_augmentation_options {
     random_scale_crop_and_pad_to_square { output_size: ${input_size} scale_min: 0.5 scale_max: 2.0 }
   }"""
+_ONLY_FLIPS = "  # (Published with mirrored images alone.)"
 
 # Found by experiment with SSD MobileNetV2 and COCO's weights: docs/new.md.
 _SSD_RATE = RateForBatch(learning_rate=0.01, batch_size=8)
@@ -146,6 +166,53 @@ _TRIED_ON_SIBLING = "Found by trying with ssd_mobilenet_v2 (docs/new.md)"
 # A head that all maps share gets the gradients of all of them: half of it.
 _PYRAMID_RATE = RateForBatch(learning_rate=0.005, batch_size=8)
 _HALVED = "Half of what was found for ssd_mobilenet_v2 (docs/new.md); not tried with this network"
+
+
+_AS_PETS = "As in the OD API's config for pets, from weights of COCO, too; not tried here"
+
+
+def _two_stages(name: str, title: str, *, archive: str, rate: float, **more: Any) -> Recipe:
+    """Make a recipe of the older zoo, whose networks were trained one image at a time."""
+    of_one_image = RateForBatch(learning_rate=rate, batch_size=1)
+    return Recipe(
+        name=name,
+        title=title,
+        keeps_aspect_ratio=True,
+        batch_size=1,
+        published=of_one_image,
+        fine_tuning=of_one_image,
+        fine_tuning_reason=_AS_PETS,
+        augmentation=_ONLY_FLIPS,
+        archive=f"{_ZOO}/{archive}_coco_2018_01_28.tar.gz",
+        checkpoint="model.ckpt",
+        checkpoint_version="V1",
+        batch_norm_margin=6,
+        **more,
+    )
+
+
+def _mask_rcnn(
+    name: str, title: str, *, extractor: str, stride: int, masks: tuple[int, int], **more: Any
+) -> Recipe:
+    atrous = "    first_stage_atrous_rate: 2\n" if stride == 8 else ""
+    size, layers = masks
+    return _two_stages(
+        name,
+        title,
+        template="mask_rcnn.config",
+        stages=3,
+        input_size=1365,
+        shorter_side=800 / 1365,
+        anchors=_GRID_ANCHORS.replace("stride: 16", f"stride: {stride}"),
+        sizes={
+            "extractor": extractor,
+            "stride": stride,
+            "atrous": atrous,
+            "mask_size": size,
+            "mask_layers": layers,
+        },
+        **more,
+    )
 
 
 def _mobilenet_of_tf1(
@@ -286,6 +353,55 @@ RECIPES: Mapping[str, Recipe] = {
         _efficientdet(0, 512, channels=64, iterations=3, batch_size=8, coco_map=33.6),
         _efficientdet(1, 640, channels=88, iterations=4, batch_size=4, coco_map=38.4),
         _efficientdet(2, 768, channels=112, iterations=5, batch_size=4, coco_map=41.8),
+        Recipe(
+            name="faster_rcnn_resnet50_640",
+            title="Faster R-CNN ResNet-50",
+            template="faster_rcnn_square.config",
+            stages=2,
+            input_size=640,
+            keeps_aspect_ratio=True,
+            batch_size=4,
+            published=RateForBatch(learning_rate=0.04, batch_size=64),
+            fine_tuning=RateForBatch(learning_rate=0.0003, batch_size=1),
+            fine_tuning_reason=_AS_PETS,
+            anchors=_GRID_ANCHORS,
+            augmentation=_ONLY_FLIPS,
+            coco_map=29.3,
+            archive=f"{_ZOO}/tf2/20200711/faster_rcnn_resnet50_v1_640x640_coco17_tpu-8.tar.gz",
+            batch_norm_margin=6,
+        ),
+        _two_stages(
+            "faster_rcnn_inception_v2",
+            "Faster R-CNN Inception V2",
+            template="faster_rcnn.config",
+            stages=2,
+            input_size=1024,
+            shorter_side=600 / 1024,
+            rate=0.0002,
+            anchors=_GRID_ANCHORS,
+            coco_map=28.0,
+            archive="faster_rcnn_inception_v2",
+        ),
+        _mask_rcnn(
+            "mask_rcnn_inception_v2",
+            "Mask R-CNN Inception V2",
+            extractor="faster_rcnn_inception_v2",
+            stride=16,
+            masks=(15, 2),
+            rate=0.0002,
+            coco_map=25.0,
+            archive="mask_rcnn_inception_v2",
+        ),
+        _mask_rcnn(
+            "mask_rcnn_resnet50",
+            "Mask R-CNN ResNet-50",
+            extractor="faster_rcnn_resnet50",
+            stride=8,
+            masks=(33, 4),
+            rate=0.0003,
+            coco_map=29.0,
+            archive="mask_rcnn_resnet50_atrous",
+        ),
         _centernet(
             "centernet_resnet50",
             "CenterNet ResNet-50 with a feature pyramid",

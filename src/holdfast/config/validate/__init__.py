@@ -12,6 +12,8 @@ from holdfast.config.validate.learned_shapes import check_shapes
 from holdfast.config.validate.learning_rate import check_schedule
 from holdfast.config.validate.network_fields import check_family, check_network
 from holdfast.config.validate.readers import check_files
+from holdfast.config.validate.region_networks import check_region_networks
+from holdfast.config.validate.region_stages import check_region_stages
 from holdfast.config.validate.required import check_required
 from holdfast.config.validate.single_stage import check_single_stage
 from holdfast.config.validate.unsupported import check_obedience
@@ -25,6 +27,8 @@ def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]
     yield from check_family(config)
     yield from check_network(config)
     yield from check_single_stage(config)
+    yield from check_region_networks(config)
+    yield from check_region_stages(config)
     yield from check_center_net(config, folder)
     yield from check_schedule(config)
     yield from check_settings(config)

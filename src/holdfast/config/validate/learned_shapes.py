@@ -31,7 +31,13 @@ def check_shapes(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
             yield _unloaded("eval_input_reader[0]", shape, why, is_error=False)
     for path, shape in _wanted(config.eval_config or EvalConfig()):
         if shape not in learned:
-            yield Problem(path=path, message=f"the detector finds no {shape}", fix="remove it")
+            instead = "coco_detection_metrics" if "metrics_set" in path else ""
+            yield Problem(
+                path=path,
+                message=f"the detector finds no {shape}",
+                fix=f"write {instead!r}, or remove it" if instead else "remove it",
+                remedy=((path if instead else path.partition("[")[0], instead),),
+            )
 
 
 def _wanted(evaluation: EvalConfig) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,6 @@ def check_family(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
 
 
 _FAMILIES = {
-    "faster_rcnn": "Faster R-CNN or Mask R-CNN yet",
     "experimental_model": "models from outside of the OD API",
 }
 

@@ -30,7 +30,8 @@ from holdfast.data.records import data_files
 from holdfast.data.records.label_map_files import open_label_map
 from holdfast.data.records.record_shapes import first_examples, mask_format, num_keypoints
 from holdfast.data.sample import Tensor
-from holdfast.data.sources.tfrecord import MaskFormat, RecordLayout
+from holdfast.data.sources.record_masks import MaskFormat
+from holdfast.data.sources.tfrecord import RecordLayout
 from holdfast.data.survey.inspection import Records, records_of
 from holdfast.data.survey.statistics import Statistics
 from holdfast.errors import ConfigError, HoldfastError

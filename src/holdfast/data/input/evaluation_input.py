@@ -180,7 +180,7 @@ def _layout(records: Records, statistics: Statistics, truth_fields: frozenset[st
         records.layout,
         lists=frozenset(LabeledTruth._fields),
         masks=records.layout.masks if "masks" in truth_fields else None,
-        keeps_masks_encoded="masks" in truth_fields,
+        mask_form="both",
         num_keypoints=records.layout.num_keypoints if "keypoints" in truth_fields else 0,
         has_merged=bool(statistics.records_merged),
         # Statistics have seen every record; where nothing was left out, nothing needs judging.

@@ -10,7 +10,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from holdfast.data.records.record_files import read_records
-from holdfast.data.sources.tfrecord import MaskFormat
+from holdfast.data.sources.record_masks import MaskFormat
 from holdfast.errors import HoldfastError
 
 _LOOKED_AT = 30  # records; the first ones may show nothing

@@ -21,8 +21,9 @@ from holdfast.data.records.record_scan import Scanned, scan_records
 from holdfast.data.records.record_set import find_record_files, label_map_beside, record_splits
 from holdfast.data.sample import Sample
 from holdfast.data.sources.classes import Classes, build_classes, keypoint_names
+from holdfast.data.sources.record_masks import MaskFormat
 from holdfast.data.sources.source import Entry, Reading, Source
-from holdfast.data.sources.tfrecord import UNKNOWN_ID, MaskFormat, RecordLayout, record_parser
+from holdfast.data.sources.tfrecord import UNKNOWN_ID, RecordLayout, record_parser
 from holdfast.data.survey.box_validity import Reason
 from holdfast.data.survey.inspection import RECORDS
 from holdfast.errors import HoldfastError

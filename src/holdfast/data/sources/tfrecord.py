@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from holdfast.data.records.merged_records import MERGED, OBJECT_KEYS
 from holdfast.data.sample import Sample, Tensor
+from holdfast.data.sources.record_masks import MaskForm, MaskFormat, mask_files, mask_pixels
 from holdfast.data.survey.box_validity import Reason
 
 UNKNOWN_ID = 2**31 - 1  # what a class text that the label map does not have is looked up as
@@ -29,13 +29,6 @@ NUMBERS = {
 }
 
 
-class MaskFormat(Enum):
-    """How instance masks are stored: PNG files, or one float for each pixel."""
-
-    PNG = "png"
-    NUMERICAL = "numerical"
-
-
 @dataclass(frozen=True, kw_only=True)
 class RecordLayout:
     """What to read from a record."""
@@ -43,7 +36,7 @@ class RecordLayout:
     class_ids: Mapping[str, int] | None = None  # class text -> label-map id; None: numbers only
     known_ids: tuple[int, ...] | None = None  # label-map ids; others become UNKNOWN_ID. None: all
     masks: MaskFormat | None = None
-    keeps_masks_encoded: bool = False  # give `encoded_masks` beside `masks`
+    mask_form: MaskForm = "pixels"
     num_keypoints: int = 0
     num_multiclass_scores: int = 0
     # Which of the lists that stand beside the boxes to read; the sample's other ones are None.
@@ -214,14 +207,12 @@ def _sample(values: Mapping[str, Tensor], layout: RecordLayout, labels: Tensor) 
     boxes = tf.stack([values[key] for key in _BOX_KEYS], axis=-1)
     count = tf.size(labels)
     source_id = values["image/source_id"]
-    masks = _masks(values, layout, count)
     return Sample(
         image=values["image/encoded"],
         source_id=tf.where(source_id == "", values["image/filename"], source_id),
         boxes=boxes,
         classes=tf.cast(labels, tf.int32) - 1,
-        masks=masks,
-        encoded_masks=_encoded_masks(values, layout, masks) if layout.keeps_masks_encoded else None,
+        **_masks(values, layout, count),
         **_lists(values, layout, boxes, count),
         **_keypoints(values, layout, count),
         multiclass_scores=_multiclass_scores(values, layout, count),
@@ -250,56 +241,24 @@ def _lists(
     return flags | numbers | {"areas": areas}
 
 
-def _filled(values: Tensor, count: Tensor, default: float | str) -> Tensor:
+def _filled(values: Tensor, count: Tensor, default: float) -> Tensor:
     """Give a list that is absent its entries, each the default."""
     fill = tf.fill([count - tf.size(values)], tf.cast(default, values.dtype))
     return tf.concat([values, fill], axis=0)
 
 
-def _masks(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) -> Tensor:
+def _masks(values: Mapping[str, Tensor], layout: RecordLayout, count: Tensor) -> dict[str, Tensor]:
+    """Read masks in the forms that are asked for."""
     if layout.masks is None:
-        return None
+        return {}
     stored = values["image/object/mask"]
-    height, width = (
-        tf.cast(values["image/height"], tf.int32),
-        tf.cast(values["image/width"], tf.int32),
-    )
-
-    def present() -> Tensor:
-        if layout.masks is MaskFormat.PNG:
-            return tf.map_fn(_decode_mask, stored, fn_output_signature=_MASK_SPEC)
-        return tf.reshape(tf.cast(stored > 0.0, tf.uint8), [-1, height, width])
-
-    # Inside of the branch: map_fn cannot stack what it never saw.
-    return tf.cond(
-        tf.size(stored) > 0,
-        present,
-        lambda: tf.zeros([count, height, width], tf.uint8),
-    )
-
-
-def _encoded_masks(values: Mapping[str, Tensor], layout: RecordLayout, masks: Tensor) -> Tensor:
-    """Give the masks as PNG files: as stored, or made of numbers; "" for each if there are none."""
-    if layout.masks is None:
-        return None
-    stored = values["image/object/mask"]
-    if layout.masks is MaskFormat.PNG:
-        return _filled(stored, tf.shape(masks)[0], "")
-    return tf.cond(
-        tf.size(stored) > 0,
-        lambda: tf.map_fn(
-            lambda mask: tf.io.encode_png(mask[:, :, None]), masks, fn_output_signature=tf.string
-        ),
-        lambda: tf.fill([tf.shape(masks)[0]], ""),
-    )
-
-
-_MASK_SPEC = tf.TensorSpec((None, None), tf.uint8)
-
-
-def _decode_mask(encoded: Tensor) -> Tensor:
-    image = tf.io.decode_image(encoded, channels=1, expand_animations=False)
-    return tf.cast(image[:, :, 0] > 0, tf.uint8)
+    size = tf.cast(tf.stack([values["image/height"], values["image/width"]]), tf.int32)
+    masks = {}
+    if layout.mask_form in ("pixels", "both"):
+        masks["masks"] = mask_pixels(stored, layout.masks, count, size)
+    if layout.mask_form in ("encoded", "both"):
+        masks["encoded_masks"] = mask_files(stored, layout.masks, count, size)
+    return masks
 
 
 def _keypoints(

@@ -32,6 +32,7 @@ class Reason(IntEnum):
     DUPLICATE_ID = 11
     UNREADABLE = 12
     SAME_ID = 13
+    BAD_MASK = 14
 
     @property
     def text(self) -> str:
@@ -54,6 +55,7 @@ _TEXTS = {
     Reason.DUPLICATE_ID: "the same image with the same id and boxes was there before",
     Reason.UNREADABLE: "it cannot be read",
     Reason.SAME_ID: "another image has the same source id",
+    Reason.BAD_MASK: "a mask cannot be decoded, or is not as large as the image",
 }
 
 

@@ -11,6 +11,8 @@ from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.data.records import data_files
 from holdfast.data.records.record_files import find_records, holds_no_record, read_records
 from holdfast.data.records.record_keys import strange_keys
+from holdfast.data.records.record_shapes import first_examples, mask_format, num_keypoints
+from holdfast.data.sources.classes import keypoint_names
 from holdfast.data.sources.open_source import find_format, open_source
 from holdfast.data.sources.source import Source
 from holdfast.data.sources.tfrecord import RecordLayout
@@ -44,6 +46,8 @@ class Inspection:
     """What is in the data, and what a user should know about it."""
 
     statistics: Statistics
+    has_masks: bool = False
+    num_keypoints: int = 0  # of each object
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()  # that no box can be used, or else the doubts
 
@@ -120,6 +124,8 @@ def inspect_data(
         names = {item.id: class_name(item) for item in classes(data.label_map)}
         return Inspection(
             statistics=statistics,
+            has_masks=data.masks,
+            num_keypoints=len(keypoint_names(data.label_map)),
             notes=data.notes,
             problems=data_problems(statistics, names.values()),
         )
@@ -130,8 +136,11 @@ def inspect_data(
         data.files, data.layout, data.names, on_each=on_each, use_cache=not strict
     )
     notes = [f"{file} holds no record." for file in empty]
+    examples = first_examples(data.files)
     return Inspection(
         statistics=statistics,
+        has_masks=mask_format(examples) is not None,
+        num_keypoints=num_keypoints(examples),
         notes=(*notes, *_merge_notes(statistics), *_key_notes(data, statistics)),
         problems=data_problems(statistics, data.names.values() if data.names else None),
     )

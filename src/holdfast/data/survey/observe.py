@@ -9,6 +9,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,9 +24,11 @@ from holdfast.data.records.record_keys import count_boxes, describe_counts
 from holdfast.data.sample import Sample
 from holdfast.data.sources.decode_gate import BUDGET_BYTES
 from holdfast.data.sources.image_files import read_header, why_not_decodable, why_too_large
+from holdfast.data.sources.record_masks import MaskForm, MaskFormat
 from holdfast.data.sources.source import Entry, Source
 from holdfast.data.sources.tfrecord import UNKNOWN_ID, Parsed, RecordLayout, record_parser
 from holdfast.data.survey.box_validity import Judgment, Reason, judge
+from holdfast.data.survey.mask_faults import first_mask_fault
 from holdfast.errors import HoldfastError
 
 # Of larger images every second, third, … pixel is measured: no mean needs more than this.
@@ -84,8 +87,12 @@ def observe_records(
     A damaged file, or one of another kind, raises HoldfastError. Without `decodes` no pixel is
     looked at: it is much faster, and an image counts as good if its header is.
     """
+    # All masks of an image at once could be more than the memory holds: they are seen one by one.
+    form: MaskForm = "encoded" if layout.masks is MaskFormat.PNG else "counted"
     parse = tf.function(
-        record_parser(layout), input_signature=[tf.TensorSpec((), tf.string)], autograph=False
+        record_parser(replace(layout, mask_form=form)),
+        input_signature=[tf.TensorSpec((), tf.string)],
+        autograph=False,
     )
     judge_boxes = _judge_function(names)
 
@@ -95,6 +102,11 @@ def observe_records(
             parsed = _as_numpy(parse(serialized))
             picture = _seen(parsed.sample.image) if decodes else _announced(parsed.sample.image)
             observation = _observe(place, parsed.sample, picture, judge_boxes, names, parsed)
+            masks = parsed.sample.encoded_masks
+            if decodes and masks is not None and observation.reason is Reason.KEPT:
+                detail = first_mask_fault(masks.tolist(), picture.width, picture.height)
+                if detail:
+                    observation = _left_out(observation, Reason.BAD_MASK)._replace(detail=detail)
         except (tf.errors.OpError, UnicodeDecodeError) as error:
             # TensorFlow's message may quote the record, which is not text.
             fault = _TYPE_FAULT.search(str(error))

@@ -166,7 +166,7 @@ def _shapes(rows: Rows, comparison: Comparison) -> dict[str, list[Any]]:
             x_y = np.where(is_known[..., None], points, 0.0)[..., ::-1]
             flat = np.concatenate([x_y, 2.0 * is_known[..., None]], axis=-1)  # (N, K, 3)
             return {
-                "keypoints": flat.reshape(len(rows), -1).tolist(),
+                "keypoints": [each.ravel().tolist() for each in flat],
                 "num_keypoints": is_known.sum(axis=-1).tolist(),
             }
 

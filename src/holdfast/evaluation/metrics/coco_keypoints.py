@@ -83,8 +83,8 @@ class KeypointEvaluator:
                 "eval_input_reader.num_keypoints and take a detector with a keypoint task.",
             )
         of_class = choose_objects(objects, objects.classes == self._measured.class_id - 1)
-        keypoints = of_class.keypoints
-        places = self._measured.places
-        if keypoints is not None and places is not None:
+        keypoints, places = of_class.keypoints, self._measured.places
+        # A detector of one class may give its keypoints alone, not those of the whole data.
+        if keypoints is not None and places is not None and keypoints.shape[1] != len(places):
             keypoints = keypoints[:, list(places)]
         return of_class._replace(keypoints=keypoints, masks=None)

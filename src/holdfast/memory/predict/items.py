@@ -28,7 +28,11 @@ RECOMPUTED = "recomputed activations"
 TARGETS = "targets and loss"
 CONSTANTS = "constants"
 
-_PARTS = ("backbone", "neck", "head")
+# Scopes in the detector's: its parts, and what is cut out for the second stage.
+_PARTS = (
+    *("backbone", "neck", "head"),
+    *("proposal_head", "regions", "region_extractor", "box_head", "mask_head"),
+)
 _HANDED_ON = ALIASES | {"AddN", "Mul", "AddV2", "Select", "SelectV2"}
 _UPDATES = "ResourceApply"
 
@@ -104,6 +108,8 @@ def layer_of(name: str) -> str:
 
     >>> layer_of("while/body/_1/while/detector_1/backbone_1/expanded_conv_1_2/expand_1/Relu6")
     'backbone/expanded_conv_1/expand'
+    >>> layer_of("detector_1/regions_1/CropAndResize")
+    'regions'
     """
     path = [_plain(each) for each in name.split("/")]
     for index, each in enumerate(path[:-1]):

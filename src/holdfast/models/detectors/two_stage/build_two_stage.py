@@ -20,8 +20,9 @@ from holdfast.config.schema.losses import (
 )
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.post_processing import PostProcessing
+from holdfast.config.validate.region_stages import stage_problems
 from holdfast.data.input.build_input import build_resizer
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, errors_of
 from holdfast.geometry.coding import FasterRcnnCoder
 from holdfast.geometry.matching import ArgmaxMatcher
 from holdfast.geometry.overlap import iou
@@ -34,10 +35,11 @@ from holdfast.losses.mining import HardMiner
 from holdfast.models.backbones.backbone_spec import BACKBONES
 from holdfast.models.detectors.build_anchor_parts import build_anchor_generator
 from holdfast.models.detectors.two_stage.build_two_stage_network import build_two_stage_network
-from holdfast.models.detectors.two_stage.detector import TwoStageDetector, TwoStageSettings
 from holdfast.models.detectors.two_stage.first_stage import FirstStage
 from holdfast.models.detectors.two_stage.mask_stage import MaskStage
 from holdfast.models.detectors.two_stage.second_stage import SecondStage
+from holdfast.models.detectors.two_stage.two_stage_detector import TwoStageDetector
+from holdfast.models.detectors.two_stage.two_stage_settings import TwoStageSettings
 from holdfast.models.inference.build_post_processing import (
     build_score_converter,
     build_suppression,
@@ -58,7 +60,8 @@ def build_two_stage(
     choices: Choices,
 ) -> TwoStageDetector:
     """Build the detector; freeze: batch norm keeps its moving statistics."""
-    refuse_unsupported_stages(config, choices)
+    refuse_own_parts(choices)
+    refuse_unsupported_stages(config)
     known = _known_extractor(config)
     network = build_two_stage_network(config, known)
     detector = TwoStageDetector(
@@ -71,32 +74,20 @@ def build_two_stage(
     return detector
 
 
-def refuse_unsupported_stages(config: FasterRcnn, choices: Choices) -> None:
-    """Raise for settings that change the numbers and that no part here obeys."""
-    predictor = _predictor(config)
-    if config.number_of_stages not in (1, 2, 3):
-        raise HoldfastError(
-            f"faster_rcnn.number_of_stages is {config.number_of_stages}.",
-            fix="Write 1 for proposals alone, 2 for boxes, 3 for masks.",
-        )
-    if config.number_of_stages == 3 and not predictor.predict_instance_masks:
-        raise HoldfastError(
-            "The third stage predicts masks, and the box predictor predicts none.",
-            fix="Set predict_instance_masks: true in mask_rcnn_box_predictor, or "
-            "number_of_stages: 2.",
-        )
-    if config.second_stage_batch_size > config.first_stage_max_proposals:
-        raise HoldfastError(
-            f"second_stage_batch_size ({config.second_stage_batch_size}) is above "
-            f"first_stage_max_proposals ({config.first_stage_max_proposals}).",
-            fix="Set it to at most first_stage_max_proposals.",
-        )
+def refuse_own_parts(choices: Choices) -> None:
+    """Raise for parts of a user's own that have no place here."""
     for role in ("head", "localization_loss"):
         if chosen_part(choices, role) is not None:
             raise HoldfastError(
                 f"A two-stage detector takes no {role} of your own.",
                 fix=f"Remove --use {role}=…, or use a single-stage detector.",
             )
+
+
+def refuse_unsupported_stages(config: FasterRcnn) -> None:
+    """Raise for the first mistake that `check` finds in the stages."""
+    for problem in errors_of(stage_problems(config)):
+        raise HoldfastError(f"{problem.path}: {problem.message}.", fix=f"{problem.fix}.")
 
 
 def _settings(
@@ -146,11 +137,6 @@ _REGION_MATCHER = ArgmaxMatcher(matched_threshold=0.5, unmatched_threshold=0.5)
 
 def _first_stage(config: FasterRcnn, sampler: Sampler | None) -> FirstStage:
     generator = config.first_stage_anchor_generator or anchor_schema.AnchorGenerator()
-    if getattr(generator.chosen("anchor_generator_oneof"), "normalize_coordinates", False):
-        raise HoldfastError(
-            "first_stage_anchor_generator: two-stage detectors count in pixels.",
-            fix="Set normalize_coordinates: false.",
-        )
     limit = config.first_stage_max_proposals
     return FirstStage(
         anchor_generator=build_anchor_generator(generator),

@@ -12,6 +12,7 @@ from holdfast.config.schema.anchor_generator import AnchorGenerator
 from holdfast.config.schema.box_predictor import BoxPredictor, MaskRCNNBoxPredictor
 from holdfast.config.schema.faster_rcnn import FasterRcnn, FasterRcnnFeatureExtractor
 from holdfast.config.schema.feature_pyramid import FeaturePyramidNetworks
+from holdfast.config.validate.region_networks import unbuilt_settings
 from holdfast.errors import HoldfastError
 from holdfast.models.backbones.backbone import Backbone
 from holdfast.models.backbones.backbone_spec import BACKBONES
@@ -39,6 +40,8 @@ def build_two_stage_network(config: FasterRcnn, known: Extractor) -> TwoStageNet
         raise HoldfastError(
             f"Holdfast does not build {extractor.type}.", fix=f'Use type: "{known.nearest}".'
         )
+    for problem in unbuilt_settings(config):
+        raise HoldfastError(f"{problem.path}: {problem.message}.", fix=f"{problem.fix}.")
     network = (_pyramid if known.neck == "fpn" else _split_network)(extractor, known)
     predictor = _predictor(config.second_stage_box_predictor)
     return TwoStageNetwork(

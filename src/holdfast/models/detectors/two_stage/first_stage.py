@@ -80,7 +80,8 @@ class FirstStage:
         window = ops.cast(ops.stack([0, 0, height, width]), "float32")
         if training and not self.clips_anchors:
             y_min, x_min, y_max, x_max = corners(boxes)
-            is_inside = (y_min >= 0) & (x_min >= 0) & (y_max <= height) & (x_max <= width)
+            bottom, right = (window[2], window[3]) if library is ops else (height, width)
+            is_inside = (y_min >= 0) & (x_min >= 0) & (y_max <= bottom) & (x_max <= right)
             (kept,) = library.nonzero(is_inside)
             return LaidAnchors(library.take(boxes, kept, axis=0), kept)
         return LaidAnchors(clip_to_window(ops.convert_to_tensor(boxes), window), None)

@@ -3,52 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import keras
 from keras import ops
 
 from holdfast.data.sample import GroundTruth
-from holdfast.errors import HoldfastError
 from holdfast.geometry.anchors import Side
-from holdfast.geometry.boxes import from_pixels, to_pixels, true_image_windows
+from holdfast.geometry.boxes import to_pixels, true_image_windows
 from holdfast.geometry.chance import image_seeds, seeds_at
-from holdfast.geometry.regions import crop_regions, pool_regions
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.input_sides import divided, pad_to_multiple, sides
 from holdfast.models.detectors.two_stage import first_stage, mask_stage, second_stage
 from holdfast.models.detectors.two_stage.first_stage import (
-    FirstStage,
     LaidAnchors,
     Proposals,
     ProposalTargets,
 )
-from holdfast.models.detectors.two_stage.mask_stage import MaskStage, MaskTargets, has_masks
-from holdfast.models.detectors.two_stage.second_stage import Regions, SecondStage, of_class
+from holdfast.models.detectors.two_stage.later_stages import LaterStages, frames_of
 from holdfast.models.detectors.two_stage.two_stage_network import TwoStageNetwork
 from holdfast.models.detectors.two_stage.two_stage_predictions import TwoStagePredictions
+from holdfast.models.detectors.two_stage.two_stage_settings import TwoStageSettings
 from holdfast.models.inference.detections import Detections
-from holdfast.models.inference.preprocessing import Preprocessing
-from holdfast.models.layers.randomness import current_seeds
 from holdfast.models.part_names import LegacyNames
 
 # B images, A anchors, P regions an image, R = B * P, G ground-truth boxes (padded with weight 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoStageSettings:
-    """How proposals, regions, masks and detections of a two-stage detector are made."""
-
-    num_classes: int
-    preprocessing: Preprocessing
-    first: FirstStage
-    second: SecondStage | None  # None: proposals are all there is
-    masks: MaskStage | None = None
-    crop_size: int = 14
-    pool_kernel_size: int = 2
-    pool_stride: int = 2
-    pad_to_multiple: int = 1  # the network pads its input at the bottom and right
 
 
 class TwoStageDetector(keras.Model):
@@ -66,6 +45,12 @@ class TwoStageDetector(keras.Model):
         self.mask_head: Any = network.mask_head  # None without masks
         self.settings = settings
         self._legacy = network.legacy
+        self._later = LaterStages(
+            settings=settings,
+            region_extractor=network.region_extractor,
+            box_head=network.box_head,
+            mask_head=network.mask_head,
+        )
 
     # Without it Keras traces the call once more before the first one.
     def build(self, input_shape: Any) -> None:
@@ -80,7 +65,7 @@ class TwoStageDetector(keras.Model):
             return
         size = self.settings.crop_size
         crops = keras.KerasTensor((1, size, size, maps[0].shape[-1]), maps[0].dtype)
-        features = self.region_extractor(self._pooled(crops))
+        features = self._later.look_closer(crops, training=False)
         self.box_head(features)
         if self.settings.masks is not None:
             self.mask_head(features)
@@ -150,13 +135,7 @@ class TwoStageDetector(keras.Model):
             return predictions
         windows = _windows(inputs, sizes)
         proposals = self._proposals(predictions, windows)
-        regions = self._regions(proposals, truth, sides(inputs), training=training)
-        predictions = self._second_stage(predictions, regions, training=training)
-        if settings.masks is None:
-            return predictions
-        if training:
-            return self._masks_of_regions(predictions, truth)
-        return self._masks_of_detections(predictions, truth, windows)
+        return self._later.predict(predictions, proposals, truth, windows, training=training)
 
     def _proposals(self, predictions: TwoStagePredictions, windows: Tensor) -> Proposals:
         return self.settings.first.propose(
@@ -164,105 +143,6 @@ class TwoStageDetector(keras.Model):
             predictions.rpn_objectness_predictions_with_background,
             predictions.anchors,
             windows,
-        )
-
-    def _regions(
-        self,
-        proposals: Proposals,
-        truth: GroundTruth | None,
-        shape: tuple[Side, Side],
-        *,
-        training: bool,
-    ) -> Regions:
-        if truth is None and training and self._second.sampler is not None:
-            raise HoldfastError(
-                "A two-stage detector samples its regions by the ground truth to train.",
-                fix="Call it with truth=..., or with training=False.",
-            )
-        if truth is None:
-            return Regions(proposals.boxes, proposals.count, None)
-        true_boxes = to_pixels(truth.boxes, *shape)
-        if not training:
-            targets = self._second.assign(proposals.boxes, truth, true_boxes)
-            return Regions(proposals.boxes, proposals.count, targets)
-        seeds = seeds_at(current_seeds(ops.shape(proposals.boxes)[0]), "regions")
-        return self._second.sample(proposals, truth, true_boxes, seeds)
-
-    def _second_stage(
-        self, predictions: TwoStagePredictions, regions: Regions, *, training: bool
-    ) -> TwoStagePredictions:
-        boxes = from_pixels(regions.boxes, *predictions.sides)
-        features = self._region_features(predictions, boxes, training=training)
-        output = self.box_head(features, training=training)
-        return predictions._replace(
-            refined_box_encodings=ops.cast(output.box_encodings, "float32"),
-            class_predictions_with_background=ops.cast(output.class_logits, "float32"),
-            num_proposals=regions.count,
-            proposal_boxes=to_pixels(boxes, *predictions.sides),
-            proposal_boxes_normalized=boxes,
-            final_anchors=boxes,
-            box_classifier_features=features,
-            targets=regions.targets,
-        )
-
-    def _masks_of_regions(
-        self, predictions: TwoStagePredictions, truth: GroundTruth | None
-    ) -> TwoStagePredictions:
-        logits = self.mask_head(predictions.box_classifier_features, training=True)
-        return predictions._replace(
-            mask_predictions=ops.cast(logits, "float32"),
-            mask_targets=self._mask_targets(predictions, predictions.regions, truth),
-        )
-
-    def _masks_of_detections(
-        self, predictions: TwoStagePredictions, truth: GroundTruth | None, windows: Tensor
-    ) -> TwoStagePredictions:
-        found = self._found(predictions, windows)
-        # A detection is normalized to the true image, a feature map shows the padded one.
-        pixels = found.boxes * _frames(windows)
-        boxes = from_pixels(pixels, *predictions.sides)
-        features = self._region_features(predictions, boxes, training=False)
-        logits = ops.cast(self.mask_head(features, training=False), "float32")
-        shape = (*ops.shape(found.classes), *logits.shape[2:])
-        masks = ops.sigmoid(ops.reshape(of_class(logits, found.classes), shape))
-        regions = Regions(pixels, found.count, None)
-        if truth is not None and has_masks(truth):
-            true_boxes = to_pixels(truth.boxes, *predictions.sides)
-            regions = regions._replace(targets=self._second.assign(pixels, truth, true_boxes))
-        return predictions._replace(
-            mask_predictions=logits,
-            detections=found._replace(masks=masks),
-            mask_targets=self._mask_targets(predictions, regions, truth),
-        )
-
-    def _mask_targets(
-        self, predictions: TwoStagePredictions, regions: Regions, truth: GroundTruth | None
-    ) -> MaskTargets | None:
-        masks = self.settings.masks
-        if masks is None or truth is None or regions.targets is None:
-            return None
-        height, width = predictions.sides
-        boxes = from_pixels(regions.boxes, height, width)
-        return masks.targets(boxes, regions.targets, regions.is_region, truth, width)
-
-    def _region_features(
-        self, predictions: TwoStagePredictions, boxes: Tensor, *, training: bool
-    ) -> Tensor:
-        """Cut normalized boxes (B, P, 4) out of the maps, and look closer: (R, h, w, channels)."""
-        height, width = predictions.sides
-        crops = crop_regions(
-            predictions.rpn_features_to_crop,
-            boxes,
-            size=self.settings.crop_size,
-            height=height,
-            width=width,
-        )
-        return self.region_extractor(self._pooled(crops), training=training)
-
-    def _pooled(self, crops: Tensor) -> Tensor:
-        settings = self.settings
-        return pool_regions(
-            crops, kernel_size=settings.pool_kernel_size, stride=settings.pool_stride
         )
 
     def prepare(
@@ -348,19 +228,11 @@ class TwoStageDetector(keras.Model):
             return predictions.detections
         windows = _windows(predictions.preprocessed_inputs, sizes)
         if self.settings.second is not None:
-            return self._found(predictions, windows)
+            return self._later.detections(predictions, windows)
         proposals = self._proposals(predictions, windows)
         classes = ops.zeros_like(proposals.scores, dtype="int32")
-        boxes = proposals.boxes / _frames(windows)
+        boxes = proposals.boxes / frames_of(windows)
         return Detections(boxes, proposals.scores, classes, proposals.count)
-
-    def _found(self, predictions: TwoStagePredictions, windows: Tensor) -> Detections:
-        return self._second.detections(
-            predictions.refined_box_encodings,
-            predictions.class_predictions_with_background,
-            predictions.regions,
-            windows,
-        )
 
     def anchors(self, height: Side, width: Side, *, training: bool) -> LaidAnchors:
         """Lay the anchors on an input of a size, in its pixels.
@@ -375,15 +247,6 @@ class TwoStageDetector(keras.Model):
         ]
         return self.settings.first.lay_anchors(shapes, height, width, training=training)
 
-    @property
-    def _second(self) -> SecondStage:
-        if self.settings.second is None:
-            raise HoldfastError(
-                "The detector has one stage: it has proposals, and no classes.",
-                fix="Set number_of_stages: 2.",
-            )
-        return self.settings.second
-
 
 def _kept(rows: Tensor, laid: LaidAnchors) -> Tensor:
     """Leave out what was predicted for anchors that take no part."""
@@ -396,8 +259,3 @@ def _windows(inputs: Tensor, sizes: Tensor | None) -> Tensor:
     if sizes is None:
         sizes = ops.tile(ops.stack(ops.shape(inputs)[1:])[None, :], (ops.shape(inputs)[0], 1))
     return true_image_windows(sizes, 1, 1)
-
-
-def _frames(windows: Tensor) -> Tensor:
-    """Give what boxes normalized to the windows (B, 4) are multiplied with, (B, 1, 4)."""
-    return ops.concatenate([windows[:, 2:], windows[:, 2:]], axis=-1)[:, None, :]
