@@ -248,6 +248,12 @@ class Session:
         variables = self.trained.variables
         weights = None
         if settings.class_weights is not None:
+            if self.detector.legacy.head == "heatmaps":
+                raise HoldfastError(
+                    "CenterNet takes no class weights: the peaks of its heatmaps are 1, or nothing "
+                    "is learned there.",
+                    fix="Leave --class-weights out.",
+                )
             weights = build_training.build_class_weights(
                 settings.class_weights,
                 self.data.statistics,
