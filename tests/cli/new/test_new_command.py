@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from holdfast.cli.new.new_command import new
 from holdfast.config.check_config import check_config
+from holdfast.config.facts.networks import detector_of
 from holdfast.config.label_map import load_label_map
 from holdfast.config.load import load_config
 from holdfast.config.recipes.recipe import RECIPES, find_recipe
@@ -45,9 +46,9 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def shapes(tmp_path_factory):
-    """TFRecords of ten images in train and val; once read, their statistics stay beside them."""
+    """TFRecords of ten images in train and val with masks; their statistics stay beside them."""
     folder = tmp_path_factory.mktemp("shapes")
-    convert(open_synthetic("10@64", OpenOptions(masks=False)), str(folder))
+    convert(open_synthetic("10@64", OpenOptions(masks=True)), str(folder))
     return folder
 
 
@@ -181,7 +182,7 @@ def test_every_recipe_is_written_and_checked(shapes, name):
     assert document["config"] == f"{name}/pipeline.config"
     assert document["errors"] == document["warnings"] == []
     config = load_config(document["config"])
-    assert config.model.ssd.num_classes == 4
+    assert detector_of(config.model).num_classes == 4
     schedule = document["schedule"]
     assert config.train_config.batch_size == schedule["batch_size"]
     assert config.train_config.batch_size <= document["splits"]["train"]["images"]
