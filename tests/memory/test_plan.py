@@ -42,7 +42,7 @@ def test_the_document_has_the_keys_other_tools_rely_on() -> None:
 
 
 def test_items_that_do_not_add_up_are_refused() -> None:
-    with pytest.raises(HoldfastError, match="no memory plan"):
+    with pytest.raises(HoldfastError, match="not a memory plan"):
         read_plan(PLAN.document() | {"predicted_peak_bytes": 301})
 
 

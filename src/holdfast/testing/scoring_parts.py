@@ -116,7 +116,7 @@ def _objects() -> tuple[LabeledObjects, FoundObjects]:
 
 def _of_image(objects: Any, image: int) -> Any:
     rows = objects.image == image
-    return type(objects)(*(column[rows] for column in objects))
+    return type(objects)(*(None if column is None else column[rows] for column in objects))
 
 
 def _require(holds: Any, text: str) -> None:

@@ -12,6 +12,7 @@ from holdfast.config.load import load_config
 from holdfast.errors import HoldfastError
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.layers.dropout import Dropout
+from holdfast.models.part_names import LegacyNames
 from holdfast.runs.manifest import RunManifest
 from holdfast.runs.run import Run
 
@@ -20,6 +21,8 @@ MANIFEST = RunManifest(config={}, seed=1, versions={}, started="2026-01-02T03:04
 
 class Detector(keras.Model):
     """The smallest thing with the parts of a detector."""
+
+    legacy = LegacyNames(backbone="dense", neck="dense", head="dense")
 
     def __init__(self, num_classes=3, width=4, **keywords):
         super().__init__(**keywords)

@@ -50,7 +50,9 @@ def stage_problems(rcnn: FasterRcnn, batch_size: int = 1) -> Iterator[Problem]:
 
 
 def _of_crops(rcnn: FasterRcnn) -> Iterator[_Finding]:
-    cuts = rcnn.number_of_stages > 1
+    predictor = rcnn.second_stage_box_predictor
+    scores_maps = predictor is not None and predictor.rfcn_box_predictor is not None  # R-FCN
+    cuts = rcnn.number_of_stages > 1 and not scores_maps
     pooled = rcnn.initial_crop_size - rcnn.maxpool_kernel_size
     yield _Finding(
         cuts and rcnn.initial_crop_size < 1,
