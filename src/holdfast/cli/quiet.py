@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import platform
 import re
@@ -62,6 +63,8 @@ def set_environment() -> None:
     # too (docs/training.md), and with them memory is what the plan was calibrated with.
     if platform.machine().lower() in ("x86_64", "amd64"):
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    # Files are looked at one by one, each traced anew: no reason to warn of retracing.
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
 
 
 @contextmanager

@@ -156,8 +156,9 @@ def _rate(made: Made) -> str:
     else:
         pair, origin = made.recipe.published, "published"
     return (
-        f"{schedule.learning_rate:.4g} ({origin}: {pair.learning_rate:g} for {pair.batch_size} "
-        f"images), warm-up of {schedule.warmup_steps} steps, cosine to 0"
+        f"{schedule.learning_rate:.4g} ({origin}: {pair.learning_rate:g} for "
+        f"{count_text(pair.batch_size, 'image')}), warm-up of {schedule.warmup_steps} steps, "
+        "cosine to 0"
     )
 
 
