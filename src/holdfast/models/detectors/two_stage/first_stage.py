@@ -114,7 +114,13 @@ class FirstStage:
         boxes = ops.stop_gradient(self.assigner.coder.decode(codes, anchors))
         scores = ops.stop_gradient(ops.softmax(logits, axis=-1))[..., 1:]  # (B, A, 1)
         chosen = self.suppression.select(boxes, scores, windows)
-        return Proposals(chosen.boxes, chosen.scores, chosen.count)
+        # Among anchors whose number is open, suppression forgets how many images there are.
+        images, places = ops.shape(windows)[0], ops.shape(chosen.boxes)[1]
+        return Proposals(
+            boxes=ops.reshape(chosen.boxes, (images, places, 4)),
+            scores=ops.reshape(chosen.scores, (images, places)),
+            count=ops.reshape(chosen.count, (images,)),
+        )
 
     def terms(
         self,
