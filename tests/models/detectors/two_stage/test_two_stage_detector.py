@@ -178,3 +178,25 @@ def test_images_that_only_fill_a_batch_of_an_evaluation_cost_nothing():
     found = {name: float(value) for name, value in step(batch).losses.items()}
     assert found == pytest.approx(expected, rel=1e-4)
     assert len(found) == 7
+
+
+def test_one_trace_of_a_training_serves_images_of_any_shape():
+    detector = built("mask_rcnn")
+    open_shape = tf.TensorSpec((2, None, None, 3), tf.float32)
+
+    @tf.function(input_signature=[open_shape, tf.TensorSpec((2, 2, None, None), tf.uint8)])
+    def traced(images, bits):
+        given = truth()._replace(mask_bits=bits)
+        shape = (tf.shape(images)[1], tf.shape(images)[2])
+        with looking_at(image_seeds(0, [0, 1])):
+            prepared = detector.prepare(given, SIZES, shape, image_seeds(0, [0, 1]))
+            predictions = detector(
+                images, sizes=SIZES, truth=given, prepared=prepared, training=True
+            )
+        return detector.terms(predictions, prepared, detector.normalizers(prepared))
+
+    found = traced(inputs(), truth("bits").mask_bits)
+    expected = terms_of(detector, truth("bits"))
+    assert {name: float(value) for name, value in found.items()} == pytest.approx(
+        expected, rel=1e-4
+    )
