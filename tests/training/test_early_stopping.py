@@ -4,7 +4,7 @@ import math
 
 from holdfast.training.early_stopping import JUDGED_BY, Stopping, judged_metric
 
-COCO, PASCAL = JUDGED_BY
+COCO, MASKS, PASCAL = JUDGED_BY
 
 
 def scores(*values: float) -> list[dict[str, float]]:
@@ -30,9 +30,10 @@ def test_without_patience_it_is_never_over():
     assert not Stopping(patience=None, earlier=scores(0.3, *[0.1] * 50)).is_over
 
 
-def test_an_evaluation_is_judged_by_coco_then_by_pascal_and_not_by_what_is_no_number():
+def test_an_evaluation_is_judged_by_coco_then_by_pascal_and_only_by_numbers():
     assert judged_metric({PASCAL: 0.5, COCO: 0.3}) == 0.3
     assert judged_metric({PASCAL: 0.5, COCO: math.nan}) == 0.5
+    assert judged_metric({PASCAL: 0.5, MASKS: 0.4}) == 0.4
     assert judged_metric({COCO: None}) is None
     stopping = Stopping(patience=1)
     assert not stopping.judge({"Loss/total_loss": 1.0})

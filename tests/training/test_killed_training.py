@@ -69,9 +69,8 @@ def kill_once(data: Path, run: Path, wait: float, options: tuple[str, ...]) -> N
     process.communicate()
 
 
-@pytest.mark.parametrize(
-    ("kills", "steps"), [(2, 40), pytest.param(10, 300, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kills", "steps"), [(2, 40), (10, 300)])
 def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, kills, steps):
     random.seed(kills)
     options = ("--steps", str(steps))
@@ -104,6 +103,7 @@ def test_two_devices_give_the_losses_of_one(data, tmp_path, plain):
     assert_close(plain, losses(tmp_path / "two"), 1e-4)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_losses_of_one(data, tmp_path, plain):
     workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
     processes = [

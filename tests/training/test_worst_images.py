@@ -55,7 +55,12 @@ def write_coco(folder: Path, sizes: list[tuple[int, int]], boxes: list[int]) -> 
     ("odd_size", "odd_count", "named"),
     [
         ((64, 64), CROWD, r"fullest image: 1000 boxes in .*, record \d+ \(3\)"),
-        (HUGE, 2, r"largest image: .*, record \d+ \(3\) \(at most 6000 x 4000 pixels\)"),
+        pytest.param(
+            HUGE,
+            2,
+            r"largest image: .*, record \d+ \(3\) \(at most 6000 x 4000 pixels\)",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_the_plan_names_the_worst_image_and_the_training_passes_it(

@@ -50,6 +50,7 @@ def measuring(monkeypatch, room: int, *shares: float) -> None:
     monkeypatch.setattr(module, "measure", measure)
 
 
+@pytest.mark.slow
 def test_what_needs_too_much_is_searched_for_again(fitting, monkeypatch):
     room = fitting.limit.bytes - LOOP_BYTES
     measuring(monkeypatch, room, 1.2, 0.9)
