@@ -3,10 +3,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint bench bench-memory bench-accuracy clean
+.PHONY: demo demo-doctor test test-all lint bench bench-memory bench-accuracy clean
 
 demo: .venv/installed
 	$(BIN)/holdfast demo
+
+# A training that stagnates, what is wrong with it, and the fix tried: a few minutes, and a picture.
+demo-doctor: .venv/installed
+	$(BIN)/holdfast demo --doctor --out holdfast-demo-doctor
 
 # Two tests at a time: one alone seldom keeps more than one core busy.
 test: lint
@@ -22,6 +26,7 @@ lint: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/doctor_time.py
 	$(BIN)/python benchmarks/input_pipeline.py
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/plan_time.py

@@ -26,7 +26,7 @@ from step_memory_cells import CELLS, V2, Cell
 
 from holdfast.cli.quiet import set_environment
 from holdfast.config.recipes.fill import Filling, fill
-from holdfast.config.recipes.recipe import find_recipe
+from holdfast.config.recipes.recipe_table import find_recipe
 from holdfast.config.recipes.schedule import plan_schedule
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.memory.plan import BatchShape, StepSettings
@@ -180,6 +180,7 @@ def settings_of(cell: Cell) -> StepSettings:
         micro_batch=cell.micro_batch,
         accumulation=cell.accumulation,
         rematerialize=("all",) if cell.rematerializes else (),
+        region_chunks=cell.region_chunks,
     )
 
 

@@ -14,10 +14,12 @@ class Cell(NamedTuple):
     accumulation: int = 1
     rematerializes: bool = False
     boxes: int = 100  # to which every image is padded
+    region_chunks: int = 1  # in which a second stage looks at its regions
 
     def __str__(self) -> str:
         pieces = f" x {self.accumulation}" if self.accumulation > 1 else ""
         again = " remat" if self.rematerializes else ""
+        again += f" chunks {self.region_chunks}" if self.region_chunks > 1 else ""
         crowd = f" boxes {self.boxes}" if self.boxes != 100 else ""
         return f"{self.source} {self.side} batch {self.micro_batch}{pieces}{again}{crowd}"
 
@@ -94,6 +96,8 @@ CELLS = (
     Cell(MASK_INCEPTION, 512, 1),
     Cell(MASK_LARGE, 512, 1),
     Cell(MASK_LARGE, 512, 1, rematerializes=True),
+    Cell(MASK_INCEPTION, 512, 1, region_chunks=8),
+    Cell(MASK_LARGE, 512, 1, rematerializes=True, region_chunks=8),
     Cell(CENTER, 512, 2),
     Cell(CENTER, 512, 4, rematerializes=True),
     Cell(CENTER, 512, 2, accumulation=2),

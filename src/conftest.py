@@ -12,6 +12,7 @@ import pytest
 _PUBLIC = {
     "holdfast.checkpoints.transfer",
     "holdfast.config.load",
+    "holdfast.doctor.diagnose",
     "holdfast.models.detectors.build_detector",
     "holdfast.training.api",
 }
@@ -32,7 +33,7 @@ def example_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     convert(open_source("16@64", format_name="synthetic"), str(folder), val=0.0)
     (folder / "pipeline.config").write_text(config_text(chance=False))
     detector = holdfast.build_detector(holdfast.load_config(folder / "pipeline.config"))
-    weights = {names[0]: variable.value for variable, names in own_names(detector, "full")}
+    weights = {each.names[0]: each.variable.value for each in own_names(detector, "full")}
     CheckpointStore(folder / "checkpoints").save(1, weights)
     return folder
 

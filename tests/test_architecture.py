@@ -40,6 +40,7 @@ TENSORFLOW_FILES = {
     "holdfast.geometry.suppression",
     "holdfast.models.heads.region_mask",
     "holdfast.models.layers.batch_norm",
+    "holdfast.models.layers.chunks",
     "holdfast.models.layers.dropout",
     "holdfast.models.layers.penalty",
     "holdfast.models.layers.recomputation",

@@ -37,14 +37,14 @@ def write_archive(folder: Path) -> None:
     from holdfast.checkpoints.legacy.detector_names import names_of
     from holdfast.config.load import save_config
     from holdfast.config.recipes.fill import recipe_model
-    from holdfast.config.recipes.recipe import find_recipe
+    from holdfast.config.recipes.recipe_table import find_recipe
     from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
     from holdfast.models.detectors.build_detector import build_detector
 
     model = recipe_model(find_recipe("ssdlite_mobilenet_v2"), num_classes=90)
     values = {
-        names[0]: variable.value
-        for variable, names in names_of(build_detector(model), "tf1", "full", ())
+        each.names[0]: each.variable.value
+        for each in names_of(build_detector(model), "tf1", "full", ())
     }
     write_bundle(folder / "model.ckpt", values)
     save_config(TrainEvalPipelineConfig(model=model), folder / "pipeline.config")
@@ -90,7 +90,7 @@ def test_the_page_on_parts_of_ones_own_shows_every_decorator():
     shown = set(re.findall(r"^@(\w+)", page, re.MULTILINE))
     kinds = shown & set(holdfast.parts._HOMES)
     assert shown == kinds
-    assert len(shown) == 8
+    assert len(shown) == 9
 
 
 def test_the_models_page_lists_every_extractor():

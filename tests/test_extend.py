@@ -123,3 +123,14 @@ def test_without_the_module_every_unknown_name_is_an_error_that_names_the_option
     ]
     assert len(problems) == 6
     assert all("--import MODULE" in each["fix"] for each in problems), problems
+
+
+def test_a_finding_of_ones_own_is_looked_for(package: Path, project: Path):
+    module = ["--import", package / "my_parts.py"]
+    large = ["--set", "eval_config.batch_size=64"]
+    done = holdfast(project, "doctor", "pipeline.config", "--json", *large, *module)
+    assert done.returncode in (0, 1), done.stderr
+    codes = [each["code"] for each in json.loads(done.stdout)["findings"]]
+    assert "evaluation-batch-large" in codes
+    page = holdfast(project, "doctor", "--explain", "evaluation-batch-large", *module)
+    assert "on a larger card" in page.stdout

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from holdfast.checkpoints.transfer import load_checkpoint
     from holdfast.config.load import load_config, save_config
     from holdfast.data.sample import GroundTruth
+    from holdfast.doctor.diagnose import diagnose
     from holdfast.errors import ConfigError, HoldfastError
     from holdfast.models.detectors.build_detector import build_detector
     from holdfast.registry import load_parts
@@ -19,6 +20,7 @@ __all__ = [
     "HoldfastError",
     "TrainingSettings",
     "build_detector",
+    "diagnose",
     "evaluate",
     "load_checkpoint",
     "load_config",
@@ -35,6 +37,7 @@ _HOMES = {
     "HoldfastError": "holdfast.errors",
     "TrainingSettings": "holdfast.training.training_settings",
     "build_detector": "holdfast.models.detectors.build_detector",
+    "diagnose": "holdfast.doctor.diagnose",
     "evaluate": "holdfast.training.api",
     "load_checkpoint": "holdfast.checkpoints.transfer",
     "load_config": "holdfast.config.load",

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from holdfast.data.sources.listing import Mark, build_source
     from holdfast.data.sources.source import Entry, Reading, Source
     from holdfast.data.sources.source_formats import OpenOptions, ending, source_format
+    from holdfast.doctor.case import Case
+    from holdfast.doctor.check import check
+    from holdfast.doctor.finding import Finding, Fix
     from holdfast.evaluation.metrics.compared_objects import FoundObjects, LabeledObjects
     from holdfast.evaluation.metrics.metrics_set import metric
     from holdfast.losses.loss_registry import classification_loss, localization_loss
@@ -37,10 +40,13 @@ __all__ = [
     "Backbone",
     "Block",
     "Box",
+    "Case",
     "Convolution",
     "Endpoint",
     "Entry",
     "Feature",
+    "Finding",
+    "Fix",
     "FoundObjects",
     "HeadOutput",
     "LabeledObjects",
@@ -54,6 +60,7 @@ __all__ = [
     "augmentation",
     "backbone",
     "build_source",
+    "check",
     "classification_loss",
     "ending",
     "head",
@@ -73,10 +80,13 @@ _HOMES = {
     "Backbone": "holdfast.models.backbones.backbone",
     "Block": "holdfast.models.layers.block",
     "Box": "holdfast.data.sources.annotated_objects",
+    "Case": "holdfast.doctor.case",
     "Convolution": "holdfast.models.layers.convolution",
     "Endpoint": "holdfast.models.backbones.backbone",
     "Entry": "holdfast.data.sources.source",
     "Feature": "holdfast.models.features",
+    "Finding": "holdfast.doctor.finding",
+    "Fix": "holdfast.doctor.finding",
     "FoundObjects": "holdfast.evaluation.metrics.compared_objects",
     "HeadOutput": "holdfast.models.heads.output",
     "LabeledObjects": "holdfast.evaluation.metrics.compared_objects",
@@ -92,6 +102,7 @@ _HOMES = {
     "augmentation": "holdfast.data.augment.augmentations",
     "backbone": "holdfast.models.backbones.backbone_spec",
     "build_source": "holdfast.data.sources.listing",
+    "check": "holdfast.doctor.check",
     "classification_loss": "holdfast.losses.loss_registry",
     "ending": "holdfast.data.sources.source_formats",
     "head": "holdfast.models.heads.head_registry",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from unittest import mock
 
 from holdfast.cli.main import main
+from holdfast.runs.run import Run
 
 CONFIG = """
 model { ssd { num_classes: 4
@@ -72,3 +73,8 @@ def holdfast(*arguments: object) -> Finished:
 def words(text: str) -> str:
     """Undo the wrapping of lines and the frames around them."""
     return " ".join(text.replace("│", " ").split())
+
+
+def steps_of(run: Path) -> list[int]:
+    """Give the steps that a run has logged."""
+    return [event.step for event in Run.open(run).read_events() if event.kind == "step"]

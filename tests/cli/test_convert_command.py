@@ -22,11 +22,12 @@ def run(*arguments):
 def test_the_examples_of_the_help_text_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = convert.__doc__.split("`")[1::2]
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         command, *arguments = example.removeprefix("holdfast ").split()
         assert command == "convert"
-        result = run(*(argument.replace("200@128", "6@32") for argument in arguments))
+        small = {"200@128": "6@32", "20@512": "3@512"}
+        result = run(*(small.get(argument, argument) for argument in arguments))
         assert result.exit_code == 0, result.output
         assert (tmp_path / arguments[1] / "label_map.pbtxt").exists()
 
@@ -120,6 +121,11 @@ def test_options_that_do_not_fit_the_format_are_errors(tmp_path):
         (("--to", "cocoo"), "Did you mean coco?"),
         (("--to", "voc", "--shards", 2), "--shards applies to TFRecords"),
         (("--label-map", "x.pbtxt"), "--label-map goes with TFRecords"),
+        (("--to", "voc", "--tile", 64), "--tile writes TFRecords"),
+        (("--overlap", 0.2), "no tiles are asked for"),
+        (("--empty-tiles", 0.2), "no tiles are asked for"),
+        (("--tile", 64, "--overlap", 2), "cannot overlap"),
+        (("--tile", 64, "--smallest-share", 2), "--smallest-share is 2"),
     ):
         assert words in str(run(*source, *options).exception)
     assert not (tmp_path / "out").exists()
@@ -152,3 +158,11 @@ def test_the_command_is_defined_without_tensorflow():
     )
     finished = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert finished.stdout.split() == []
+
+
+def test_tiles_are_counted_as_images_and_what_is_cut_is_said(tmp_path):
+    result = run("4@96", tmp_path / "out", "--format", "synthetic", "--tile", 64, "--json")
+    document = json.loads(result.stdout)
+    assert document["images"] == 4 * 4
+    assert "tiles of 64 pixels" in " ".join(document["notes"])
+    assert any("edge of a tile" in each["reason"] for each in document["remarks"])

@@ -97,3 +97,25 @@ def test_the_command_is_defined_without_tensorflow():
     )
     finished = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert finished.stdout.split() == []
+
+
+def test_a_tile_as_large_as_the_image_is_the_image(trained):
+    whole = document(trained.run)["metrics"]
+    tiled = document(trained.run, "--tile", 96)["metrics"]
+    precision = [name for name in whole if name.startswith("Detection")]
+    assert {name: tiled[name] for name in precision} == pytest.approx(
+        {name: whole[name] for name in precision}, abs=1e-4, nan_ok=True
+    )
+    assert not any(name.startswith("Loss") for name in tiled)
+
+
+def test_smaller_tiles_are_detected_in_and_put_together(trained):
+    found = document(trained.run, "--tile", 64, "--overlap", 0.25)
+    assert "DetectionBoxes_Precision/mAP" in found["metrics"]
+    assert list(found["per_class"]) == ["ellipse", "rectangle", "star", "triangle"]
+
+
+def test_an_overlap_without_tiles_is_refused(trained):
+    finished = holdfast("evaluate", trained.run, "--overlap", 0.25)
+    assert finished.code == 2
+    assert "no tiles are asked for" in words(finished.err)

@@ -12,8 +12,8 @@ from holdfast.cli.main import app
 
 GROUPS = {
     "Start": ["new", "convert", "demo"],
-    "Look": ["check", "inspect", "plan"],
-    "Train": ["train", "evaluate"],
+    "Look": ["check", "inspect", "plan", "doctor"],
+    "Train": ["train", "evaluate", "adapt", "replay"],
 }
 COMMANDS = [name for names in GROUPS.values() for name in names]
 

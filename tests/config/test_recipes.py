@@ -13,6 +13,7 @@ from holdfast.checkpoints.legacy.legacy_reader import open_checkpoint
 from holdfast.checkpoints.own.own_names import own_names
 from holdfast.checkpoints.variable_matching import match
 from holdfast.config.check_config import check_config
+from holdfast.config.facts.networks import network_of
 from holdfast.config.load import load_config
 from holdfast.config.recipes.anchor_choices import anchor_choices
 from holdfast.config.recipes.box_sides import (
@@ -23,7 +24,8 @@ from holdfast.config.recipes.box_sides import (
     judge_box_sides,
 )
 from holdfast.config.recipes.fill import Filling, FittedAnchors, Start, fill, recipe_model
-from holdfast.config.recipes.recipe import RECIPES, Recipe, find_recipe
+from holdfast.config.recipes.recipe import Recipe
+from holdfast.config.recipes.recipe_table import RECIPES, find_recipe
 from holdfast.config.recipes.schedule import (
     FEWEST_FINE_TUNING_STEPS,
     FEWEST_STEPS,
@@ -162,7 +164,7 @@ def test_a_built_recipe_has_all_variables_of_the_zoos_checkpoint(name, index, co
     report = match(detector, checkpoint, "full")
     assert len(report.loaded) == len(checkpoint.shapes) > 300
     assert not report.missing + report.mismatched + report.unused
-    own = {names[0]: tuple(each.shape) for each, names in own_names(detector, "full")}
+    own = {each.names[0]: tuple(each.variable.shape) for each in own_names(detector, "full")}
     assert predicted_scores(own) == predicted_scores(checkpoint.shapes) == 90 + 1
 
 
@@ -255,12 +257,14 @@ def test_a_resnet_of_keras_is_built_as_keras_trained_it(folder):
     assert head.conv_hyperparams.activation is Activation.RELU_6
 
 
-@every_single_stage
+@pytest.mark.parametrize(
+    "recipe", [*SINGLE_STAGE.values(), *TWO_STAGES.values()], ids=lambda each: each.name
+)
 def test_fitted_anchors_replace_the_published_ones_and_say_why(recipe, folder):
-    *_, generator = anchor_choices(recipe_model(recipe, 2).ssd.anchor_generator)
+    *_, generator = anchor_choices(network_of(recipe_model(recipe, 2)).generator)
     anchors = FittedAnchors(generator=generator, reason="They fit.")
     text = fill(recipe, filling(recipe, anchors=anchors))
-    assert load_config(written(folder, text)).model.ssd.anchor_generator == generator
+    assert network_of(load_config(written(folder, text)).model).generator == generator
     assert "# They fit.\n" in text
 
 

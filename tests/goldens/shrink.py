@@ -21,7 +21,14 @@ FOLDERS = {
     "retinanet": "ssd_resnet50_v1_fpn_640x640_coco17_tpu-8",
     "efficientdet": "ssd_efficientdet_d0_512x512_coco17_tpu-8",
     "ssd_inception_v2": "ssd_inception_v2_coco",
+    "faster_rcnn": "faster_rcnn_resnet50_v1_640x640_coco17_tpu-8",
+    "mask_rcnn": "mask_rcnn_resnet101_atrous_256x256",
+    "centernet": "centernet_resnet50_v2_512x512_kpts_coco17_tpu-8",
 }
+# Predictions that are left out: they follow from others, or are detections.
+LEFT_OUT = ("final", "image_shape", "detection", "num_", "raw_", "proposal_boxes_normalized")
+DETECTED = ("detection_scores", "detection_boxes", "detection_classes", "num_detections")
+DETECTED_MORE = ("detection_masks", "detection_keypoints", "detection_keypoint_scores")
 SAMPLES = 400  # of each array, spread evenly over what the large golden holds of it
 
 
@@ -36,15 +43,17 @@ def main(large: Path) -> None:
 def shrink(folder: Path) -> dict[str, Any]:
     """Choose what travels of one golden folder."""
     small: dict[str, Any] = dict(np.load(folder / "groundtruth.npz"))
-    for file, names in (("input", ["preprocessed"]), ("outputs", prediction_names(folder))):
+    outputs = np.load(folder / "outputs.npz")
+    more = [f"det/{name}" for name in DETECTED_MORE if f"det/{name}" in outputs]
+    chosen = {"input": ["preprocessed"], "outputs": [*prediction_names(outputs.files), *more]}
+    for file, names in chosen.items():
         arrays, about = np.load(folder / f"{file}.npz"), read(folder / f"{file}.meta.json")
         for name in names:
-            small |= samples(name.removeprefix("pred/"), arrays[name], about[name])
-    outputs = np.load(folder / "outputs.npz")
-    small |= {
-        name: outputs[f"det/{name}"]
-        for name in ("detection_scores", "detection_boxes", "detection_classes", "num_detections")
-    }
+            kept = name.removeprefix("pred/").removeprefix("det/")
+            small |= samples(kept, arrays[name], about[name])
+    small |= {name: outputs[f"det/{name}"] for name in DETECTED}
+    if (sampled := folder / "sampled_bn_inference.npz").exists():
+        small |= {f"sampled/{name}": drawn for name, drawn in np.load(sampled).items()}
     losses = read(folder / "losses.json")["modes"]
     small["variables"] = np.array([json.dumps(row) for row in read(folder / "variables.json")])
     small["gains"] = np.array(json.dumps(read(folder / "rule.json")["gains"]))
@@ -52,11 +61,12 @@ def shrink(folder: Path) -> dict[str, Any]:
     return small
 
 
-def prediction_names(folder: Path) -> list[str]:
-    names = np.load(folder / "outputs.npz").files
+def prediction_names(names: list[str]) -> list[str]:
     return [
-        "anchors",
-        *(name for name in names if name.startswith("pred/") and "final" not in name),
+        name
+        for name in names
+        if name == "anchors"
+        or (name.startswith("pred/") and not name.removeprefix("pred/").startswith(LEFT_OUT))
     ]
 
 
@@ -75,13 +85,13 @@ def samples(name: str, stored: np.ndarray, about: dict[str, Any]) -> dict[str, n
 
 def chosen_losses(modes: dict[str, Any]) -> dict[str, Any]:
     """Keep the losses with frozen batch norm and with batch statistics, unless those are random."""
-    frozen, trained = modes["bn_inference"], modes["bn_training"]
+    frozen, trained = modes["bn_inference"], modes.get("bn_training")
     chosen = {
         "frozen": frozen["losses"],
         "regularization_loss": frozen["regularization_loss"],
         "gradient_norm": frozen["grad_global_norm"],
     }
-    if "NOT_REPRODUCIBLE" not in trained:
+    if trained is not None and "NOT_REPRODUCIBLE" not in trained:
         chosen["batch_statistics"] = trained["losses"]
     return chosen
 

@@ -38,8 +38,16 @@ def _plain(key: str, shape: Sequence[int]) -> Values:
 
 
 def _changed(
-    values: Values, *, match: str, gain: float = 1.0, center: bool = False, add: float = 0.0
+    values: Values,
+    *,
+    match: str,
+    gain: float = 1.0,
+    center: bool = False,
+    add: float = 0.0,
+    add_index0: float = 0.0,
 ) -> Values:
     if center:
         values = values - values.mean(axis=tuple(range(values.ndim - 1)), keepdims=True)
-    return values * gain + add
+    values = values * gain + add
+    values.flat[0] += add_index0
+    return values

@@ -38,7 +38,14 @@ def test_the_document_has_the_keys_other_tools_rely_on() -> None:
         "accumulation": 2,
         "precision": "float32",
         "rematerialize": ["backbone/conv"],
+        "region_chunks": 1,
     }
+
+
+def test_a_plan_made_before_there_were_chunks_is_read() -> None:
+    document = PLAN.document()
+    del document["settings"]["region_chunks"]
+    assert read_plan(document) == PLAN
 
 
 def test_items_that_do_not_add_up_are_refused() -> None:

@@ -73,7 +73,7 @@ def train_leaking(options: argparse.Namespace) -> None:
     if options.leak in ("cache", "shape"):
         Pipeline.batches = cached if options.leak == "cache" else reshaped
     train(
-        decode(config_text(), TrainEvalPipelineConfig).message,
+        decode(config_text(deep=True), TrainEvalPipelineConfig).message,
         options.run,
         settings=TrainingSettings(
             steps=options.steps, checkpoint_every=options.steps, evaluate_every=options.steps

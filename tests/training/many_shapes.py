@@ -39,7 +39,7 @@ class Noting(Reporter):
 
 
 def main(data: str, run: str, batch_size: str, resizer: str, width: str = "wide") -> None:
-    text = config_text().replace("fixed_shape_resizer { height: 64 width: 64 }", resizer)
+    text = config_text(deep=True).replace("fixed_shape_resizer { height: 64 width: 64 }", resizer)
     is_narrow = width == "narrow"
     if not is_narrow:
         text = text.replace("depth_multiplier: 0.1 min_depth: 8", "depth_multiplier: 1.0")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
+from functools import partial
 from pathlib import Path
 
 CONFIG = """
 model { ssd { num_classes: 4
   image_resizer { fixed_shape_resizer { height: 64 width: 64 } }
   feature_extractor {
-    type: "ssd_mobilenet_v2_keras" depth_multiplier: 0.1 min_depth: 8 num_layers: 3
+    type: "%(backbone)s" depth_multiplier: 0.1 min_depth: 8 num_layers: 3
     override_base_feature_extractor_hyperparams: true
     conv_hyperparams { %(layers)s } }
   box_coder { faster_rcnn_box_coder { } }
@@ -42,9 +44,17 @@ initializer { truncated_normal_initializer { stddev: 0.03 } }
 batch_norm { scale: true decay: 0.9 train: %s }"""
 
 
-def config_text(*, frozen: bool = False, chance: bool = True) -> str:
-    """Give the config; frozen: batch norm keeps its statistics; chance: dropout and sampling."""
-    return CONFIG % {
+def config_text(
+    *, frozen: bool = False, chance: bool = True, evaluates: bool = True, deep: bool = False
+) -> str:
+    """Give the config.
+
+    frozen: batch norm keeps its statistics. chance: dropout and sampling. Tracing takes most of
+    the time: less of it without an evaluation at the end, more of it where the network is deep.
+    """
+    text = CONFIG if evaluates else CONFIG.partition("eval_input_reader")[0]
+    return text % {
+        "backbone": "ssd_mobilenet_v2_keras" if deep else "ssd_mobilenet_v1_keras",
         "layers": LAYERS % ("false" if frozen else "true"),
         "dropout": str(chance).lower(),
         "sampler": "random_example_sampler { }" if chance else "",
@@ -69,22 +79,40 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("run", type=Path)
+    parser.add_argument("--family", default="ssd")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--checkpoint-every", type=int, default=2)
     parser.add_argument("--evaluate-every", type=int, default=100)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--replicas", type=int, default=1)
-    parser.add_argument("--plain", action="store_true", help="frozen batch norm, no chance")
+    parser.add_argument("--plain", action="store_true", help="frozen batch norm; SSD: no chance")
     options = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     train_small(options)
 
 
+def config_of(family: str, *, plain: bool):
+    """Give the config of a family's training; plain: whole or in pieces, its losses are equal."""
+    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.config.text.decode import decode
+
+    text = config_text(frozen=plain, chance=not plain)
+    config = decode(text, TrainEvalPipelineConfig).message
+    if family == "ssd":
+        return config
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from tests.training.small_families import family_config
+
+    from holdfast.training import session
+
+    if plain:  # not every family has a field that freezes batch norm
+        session.build_detector = partial(session.build_detector, freeze_batch_norm=True)
+    return family_config(family, config)
+
+
 def train_small(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
-    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
-    from holdfast.config.text.decode import decode
     from holdfast.training.loop import train
     from holdfast.training.training_settings import TrainingSettings
 
@@ -98,9 +126,8 @@ def train_small(options: argparse.Namespace) -> None:
         tf.config.set_logical_device_configuration(cpu, logical)
         names = [f"/cpu:{index}" for index in range(options.replicas)]
         strategy = tf.distribute.MirroredStrategy(names)
-    text = config_text(frozen=options.plain, chance=not options.plain)
     train(
-        decode(text, TrainEvalPipelineConfig).message,
+        config_of(options.family, plain=options.plain),
         options.run,
         settings=TrainingSettings(
             steps=options.steps,

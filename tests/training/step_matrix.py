@@ -14,7 +14,12 @@ import numpy as np
 import tensorflow as tf
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.models.detectors.center_net.small_centers import ALL_TASKS, center_net
+from tests.models.detectors.center_net.small_centers import (
+    ALL_TASKS,
+    BOXES,
+    MOBILE,
+    center_net,
+)
 from tests.models.detectors.small_configs import small_config, small_stages
 from tests.models.detectors.two_stage.tiny_network import TINY
 
@@ -35,6 +40,7 @@ RATE = 0.01
 DECAY = 0.9  # of batch norm, where the config does not say it
 FIELDS = ("boxes", "classes", "weights", "mask_bits", "keypoints")
 STAGES = ("faster_rcnn", "mask_rcnn")
+CENTERS = {"center_net": (ALL_TASKS, MOBILE), "center_net_boxes": (BOXES, MOBILE)}
 
 
 def batch() -> Batch:
@@ -70,7 +76,7 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
         config = config_of(network)
         detector = build_detector(config, freeze_batch_norm=norms == "frozen")
         same_weights(detector.weights)
-        if network == "center_net":
+        if network in CENTERS:
             for norm in batch_norms(detector):
                 norm.settings = replace(norm.settings, momentum=DECAY)
         for layer in detector._flatten_layers():
@@ -101,8 +107,8 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
 
 
 def config_of(network: str) -> TrainEvalPipelineConfig:
-    if network == "center_net":
-        return center_net(ALL_TASKS, size=(SIDE, SIDE))
+    if network in CENTERS:
+        return center_net(*CENTERS[network], size=(SIDE, SIDE))
     return (small_stages if network in STAGES else small_config)(network, SIDE, SIDE)
 
 

@@ -132,9 +132,9 @@ def test_a_training_says_and_records_that_statistics_did_not_fit(frozen, tmp_pat
     source = open_source("16@64", format_name="synthetic", masks=False)
     convert(source, str(tmp_path), val=0)
     settings = TrainingSettings(steps=1, evaluate_every=100, plan=given_plan())
-    first = decode(config_text(chance=False), TrainEvalPipelineConfig).message
+    first = decode(config_text(chance=False, evaluates=False), TrainEvalPipelineConfig).message
     train(first, tmp_path / "first", settings=settings, folder=tmp_path)
-    text = config_text(frozen=frozen, chance=False)
+    text = config_text(frozen=frozen, chance=False, evaluates=False)
     checkpoint = open_own_checkpoint(tmp_path / "first").prefix
     start = f'train_config {{ fine_tune_checkpoint: "{checkpoint}"'
     text = text.replace("train_config {", f'{start} fine_tune_checkpoint_type: "detection" ')

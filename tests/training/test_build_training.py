@@ -11,7 +11,7 @@ from holdfast.config.schema.train import TrainConfig
 from holdfast.config.text.decode import decode
 from holdfast.data.survey.statistics import Statistics
 from holdfast.errors import HoldfastError
-from holdfast.losses.class_weights import balanced_class_weights
+from holdfast.losses.class_weights import balanced_class_weights, effective_number_weights
 from holdfast.training.build_training import (
     build_averages,
     build_class_weights,
@@ -21,7 +21,6 @@ from holdfast.training.build_training import (
     build_rule,
     build_schedule,
 )
-from holdfast.training.class_balance import effective_number_weights
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import Adam, Momentum, RMSProp
 from holdfast.training.step.precision import LossScale

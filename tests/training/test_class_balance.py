@@ -9,13 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.text.decode import decode
+from holdfast.data.conversion.to_records import convert
+from holdfast.data.sources.open_source import open_source
 from holdfast.errors import HoldfastError
-from holdfast.losses.class_weights import balanced_class_weights
-from holdfast.training.class_balance import (
+from holdfast.losses.class_weights import (
+    balanced_class_weights,
     effective_number_weights,
     normalized,
-    read_class_weights,
 )
+from holdfast.training.class_balance import read_class_weights
+from holdfast.training.loop import train
+from holdfast.training.training_settings import TrainingSettings
+
+from .small_families import family_config
+from .small_training import config_text, given_plan
 
 KNOWN = {"red cell": 0, "platelets": 1, "white cell": 2, "1": 0, "2": 1, "3": 2}
 
@@ -104,3 +113,14 @@ def test_weights_of_zero_for_all_boxes_are_refused():
 
 def test_a_class_may_be_left_out_by_a_weight_of_zero():
     assert normalized([0.0, 2.0], [5, 5]) == [0.0, 2.0]
+
+
+def test_center_net_takes_none(tmp_path):
+    data, run = tmp_path / "data", tmp_path / "run"
+    convert(open_source("4@64", format_name="synthetic"), str(data), val=0.0)
+    config = family_config("center_net", decode(config_text(), TrainEvalPipelineConfig).message)
+    settings = TrainingSettings(class_weights="auto", plan=given_plan())
+    with pytest.raises(HoldfastError, match="CenterNet takes no class weights") as error:
+        train(config, run, settings=settings, folder=data)
+    assert error.value.fix == "Leave --class-weights out."
+    assert not run.exists()

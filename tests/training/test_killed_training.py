@@ -19,8 +19,10 @@ from holdfast.data.conversion.to_records import convert
 from holdfast.data.sources.open_source import open_source
 from holdfast.runs.run import Run, is_run
 
+pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).with_name("small_training.py")
 STEPS = 12
+FAMILIES = ("ssd", "faster_rcnn", "mask_rcnn", "center_net")
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +71,12 @@ def kill_once(data: Path, run: Path, wait: float, options: tuple[str, ...]) -> N
     process.communicate()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("kills", "steps"), [(2, 40), (10, 300)])
-def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, kills, steps):
+@pytest.mark.parametrize(
+    ("family", "kills", "steps"), [("ssd", 10, 300), *((family, 2, 40) for family in FAMILIES)]
+)
+def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, family, kills, steps):
     random.seed(kills)
-    options = ("--steps", str(steps))
+    options = ("--family", family, "--steps", str(steps))
     finish(start(data, tmp_path / "whole", *options))
     run = tmp_path / "run"
     for _ in range(kills):
@@ -83,34 +86,37 @@ def test_a_killed_run_goes_on_with_the_same_losses(data, tmp_path, kills, steps)
     assert losses(run, steps) == losses(tmp_path / "whole", steps)  # to the last bit
 
 
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request) -> str:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def plain(data, tmp_path_factory):
-    """The losses of one device that computes whole batches, without chance."""
+def plain(data, family, tmp_path_factory):
+    """The losses of one device that computes whole batches, with frozen batch norm."""
     run = tmp_path_factory.mktemp("plain") / "run"
-    finish(start(data, run, "--plain"))
+    finish(start(data, run, "--family", family, "--plain"))
     return losses(run)
 
 
-@pytest.mark.slow
-def test_a_batch_in_pieces_gives_the_losses_of_the_whole_batch(data, tmp_path, plain):
-    finish(start(data, tmp_path / "four", "--plain", "--accumulate", "4"))
+def test_a_batch_in_pieces_gives_the_losses_of_the_whole_batch(data, tmp_path, family, plain):
+    options = ("--family", family, "--plain", "--accumulate", "4")
+    finish(start(data, tmp_path / "four", *options))
     assert_close(plain, losses(tmp_path / "four"), 1e-5)
 
 
-@pytest.mark.slow
-def test_two_devices_give_the_losses_of_one(data, tmp_path, plain):
-    finish(start(data, tmp_path / "two", "--plain", "--replicas", "2"))
+def test_two_devices_give_the_losses_of_one(data, tmp_path, family, plain):
+    finish(start(data, tmp_path / "two", "--family", family, "--plain", "--replicas", "2"))
     assert_close(plain, losses(tmp_path / "two"), 1e-4)
 
 
-@pytest.mark.slow
-def test_two_processes_give_the_losses_of_one(data, tmp_path, plain):
+def test_two_processes_give_the_losses_of_one(data, tmp_path, family, plain):
     workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
     processes = [
         start(
             data,
             tmp_path / "two",
-            "--plain",
+            *("--family", family, "--plain"),
             TF_CONFIG=json.dumps(
                 {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
             ),

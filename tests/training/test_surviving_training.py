@@ -33,8 +33,7 @@ STEPS, CHECKPOINT_EVERY = 60, 4
 def data(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     convert(open_source("20@64", format_name="synthetic", seed=1), str(folder), val=0.0, seed=0)
-    small, _, _ = config_text().partition("eval_input_reader")
-    (folder / "small.config").write_text(small)
+    (folder / "small.config").write_text(config_text(evaluates=False))
     large = CONFIG % {"layers": LAYERS, "side": 256, "batch_size": 8}
     (folder / "large.config").write_text(large)
     # Without it every start would plan for seconds, and would see that memory does not suffice.
@@ -91,7 +90,9 @@ def whole(data, tmp_path_factory) -> list[dict[str, float]]:
     return losses(run)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGSEGV, marks=pytest.mark.slow)]
+)
 def test_a_training_that_is_killed_at_any_step_is_finished_to_the_last_bit(
     data, tmp_path, whole, number
 ):

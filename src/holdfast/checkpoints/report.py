@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class ImpliedValue(NamedTuple):
+    """A variable that a checkpoint does not hold, and what it has to be for what it holds."""
+
+    name: str  # that was looked for
+    variable: Any
+    value: float  # of all its entries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +28,7 @@ class Report:
     other: tuple[str, ...]  # optimizer, moving averages, quantizer, steps
     missing: tuple[str, ...]  # names that were looked for and are not in the checkpoint
     variables: Mapping[str, Any]  # name of a loaded one -> the Keras variable that has it now
+    implied: tuple[ImpliedValue, ...] = ()  # what is said of others by what was loaded
     changes: tuple[str, ...] = ()  # what of the values is not as in the checkpoint, and why
 
     @property

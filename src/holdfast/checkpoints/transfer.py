@@ -45,7 +45,7 @@ def load_checkpoint(
         >>> report.is_whole
         True
         >>> print(holdfast.load_checkpoint(detector, "checkpoints", kind="classification"))
-        260 variables loaded, 22 unused
+        135 variables loaded, 22 unused
     """
     if is_keras_weights(path):
         return _load_classifier(detector, path, kind, use_moving_average)
@@ -53,6 +53,8 @@ def load_checkpoint(
     values = _values(checkpoint, report.loaded, use_moving_average)
     for name, value in zip(report.loaded, values, strict=True):
         report.variables[name].assign(value)
+    for implied in report.implied:
+        implied.variable.assign(np.full(implied.variable.shape, implied.value))
     return report
 
 

@@ -13,7 +13,7 @@ from holdfast.checkpoints.legacy.legacy_sorting import scopes_of
 from holdfast.checkpoints.legacy.sought_names import Sought
 from holdfast.checkpoints.own.own_names import own_names
 from holdfast.checkpoints.own.own_reader import OwnCheckpoint
-from holdfast.checkpoints.report import Report
+from holdfast.checkpoints.report import ImpliedValue, Report
 from holdfast.errors import HoldfastError, nearest
 from holdfast.models.detectors.interface import Detector
 
@@ -64,11 +64,18 @@ def _match_names(checkpoint: OpenCheckpoint, sought: Sequence[Sought]) -> Report
 
 def _compare(checkpoint: OpenCheckpoint, sought: Sequence[Sought]) -> Report:
     variables: dict[str, Any] = {}
+    implied: list[ImpliedValue] = []
     mismatched, missing = [], []
     scopes = {scope for name in checkpoint.shapes for scope in scopes_of(name)}
     for each in sought:
         name = next((name for name in each.names if name in checkpoint.shapes), None)
-        if name is None:
+        if (
+            name is None
+            and each.implied
+            and not checkpoint.shapes.keys().isdisjoint(each.implied.by)
+        ):
+            implied.append(ImpliedValue(each.names[0], each.variable, each.implied.value))
+        elif name is None:
             missing.append(_expected(each.names, scopes))
         elif checkpoint.shapes[name] != tuple(each.variable.shape):
             mismatched.append(name)
@@ -82,7 +89,12 @@ def _compare(checkpoint: OpenCheckpoint, sought: Sequence[Sought]) -> Report:
         other=checkpoint.other,
         missing=tuple(missing),
         variables=variables,
+        implied=tuple(implied),
+        changes=(_UNNORMALIZED,) if implied else (),
     )
+
+
+_UNNORMALIZED = "it has biases in place of some batch norms, which are made to change nothing else"
 
 
 def _expected(names: Sequence[str], scopes: set[str]) -> str:

@@ -16,7 +16,11 @@ from holdfast.cli.options import (
     JsonOption,
     LabelMapOption,
     MapOption,
+    OverlapOption,
+    SplitSeedOption,
+    TileOption,
 )
+from holdfast.cli.tile_options import tile_rule_of
 from holdfast.units import count_text
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from holdfast.data.conversion.conversion_result import Conversion, IncidentGroup
+    from holdfast.data.conversion.cut_tiles import TileRule
     from holdfast.data.sources.source import Source
 
 
@@ -65,8 +70,28 @@ def convert(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split and the order.")] = 0,
+    seed: SplitSeedOption = 0,
     masks: Annotated[bool, typer.Option(help="Write instance masks, if there are any.")] = True,
+    tile: TileOption = None,
+    overlap: OverlapOption = None,
+    smallest_share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With --tile: label a box in the tiles that show at least this share of its "
+            "area. Default: 0.5.",
+            show_default=False,
+        ),
+    ] = None,
+    empty_tiles: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With --tile: share of the training tiles without a box that are kept. "
+            "Validation keeps all. Default: 1.",
+            show_default=False,
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first image or box that cannot be used.")
     ] = False,
@@ -77,9 +102,12 @@ def convert(
     An existing split is kept; otherwise a share of the images (--val), balanced over the classes,
     becomes the validation set. After an interruption, the same command resumes. What cannot be
     used is left out, counted and named; nothing is repaired. --to writes COCO, Pascal VOC, YOLO
-    or CSV instead, from TFRecords too.
+    or CSV instead, from TFRecords too. --tile cuts large images into tiles, those of an image all
+    into one split; what an edge cuts through is counted.
 
     Example: `holdfast convert 200@128 records --format synthetic`
+
+    Example: `holdfast convert 20@512 tiles --format synthetic --tile 256 --overlap 0.25`
 
     Example: `holdfast convert records coco --to coco --classes star,ellipse`
     """
@@ -92,6 +120,7 @@ def convert(
     from holdfast.data.sources.choose_classes import ClassChoice
 
     _refuse_options(to, shards)
+    rule = tile_rule_of(to, tile, overlap, smallest_share, empty_tiles)
     how = DataOptions(
         format_name=format_name,
         label_map=label_map,
@@ -109,6 +138,7 @@ def convert(
             source,
             out,
             num_shards=shards,
+            tile_rule=rule,
             val=val,
             seed=seed,
             keep_splits=not resplit,
@@ -135,14 +165,22 @@ def _refuse_options(to: str, shards: int | None) -> None:
 
 
 def _write(
-    to: str, source: Source, out: str, *, num_shards: int | None, **options: Any
+    to: str,
+    source: Source,
+    out: str,
+    *,
+    num_shards: int | None,
+    tile_rule: TileRule | None,
+    **options: Any,
 ) -> Conversion:
     from holdfast.data.conversion.conversion_result import RECORDS
     from holdfast.data.conversion.from_records import convert_to
     from holdfast.data.conversion.to_records import convert as convert_to_records
 
     if to == RECORDS:
-        return convert_to_records(source, out, num_shards=num_shards, **options)
+        return convert_to_records(
+            source, out, num_shards=num_shards, tile_rule=tile_rule, **options
+        )
     return convert_to(to, source, out, **options)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from holdfast.training.loop import TrainingResult
 
 SOURCE = "1500@160"  # images, and their height and width
+SMALL_SOURCE = "400@160"
 MAP_50 = "DetectionBoxes_Precision/mAP@.50IOU"
 _PICTURES = 6
 
@@ -29,11 +30,19 @@ def demo(
         int | None,
         typer.Option(metavar="N", help="Training steps. Default: 1700.", show_default=False, min=1),
     ] = None,
+    doctor: Annotated[
+        bool,
+        typer.Option(
+            "--doctor",
+            help="Train one that stagnates instead, find out why, and try what helps.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train a small detector on generated shapes, and show what it finds.
 
-    It takes a few minutes on two cores. After an interruption, the same command resumes.
+    It takes a few minutes on two cores. After an interruption, the same command resumes. With
+    --doctor the learning rate is 100 times too high: see what `holdfast doctor` says about it.
 
     Example: `holdfast demo --out my-demo`
     """
@@ -42,14 +51,19 @@ def demo(
     from holdfast.cli.train.supervision import supervised
 
     terminal = error_console() if as_json else console()
-    supervised(terminal, out / "run")
+    supervised(terminal, out / ("sick" if doctor else "run"))
     load_tensorflow()
+    if doctor:
+        from holdfast.cli.doctor.doctor_demo import run_doctor_demo
+
+        _make_data(out / "data", terminal, SMALL_SOURCE)
+        run_doctor_demo(_write_config(out), out, terminal, as_json=as_json)
     from holdfast.cli.train.train_end import last_evaluation, result_json
     from holdfast.evaluation.table import result_table
     from holdfast.training.loop import INTERRUPTED
     from holdfast.units import seconds_text
 
-    _make_data(out / "data", terminal)
+    _make_data(out / "data", terminal, SOURCE)
     config_path = _write_config(out)
     terminal.print(f"[bold]2.[/] train a small detector with {config_path}")
     result = _train(config_path, out / "run", steps, terminal)
@@ -75,15 +89,15 @@ def demo(
         terminal.print(f"  [cyan]{label:<18}[/]{text}", soft_wrap=True)
 
 
-def _make_data(folder: Path, terminal: Console) -> None:
+def _make_data(folder: Path, terminal: Console, source: str) -> None:
     from holdfast.cli.progress_bar import progress
     from holdfast.data.conversion.to_records import convert
     from holdfast.data.sources.open_source import open_source
 
-    terminal.print(f"[bold]1.[/] draw {SOURCE.partition('@')[0]} scenes of shapes into {folder}")
+    terminal.print(f"[bold]1.[/] draw {source.partition('@')[0]} scenes of shapes into {folder}")
     with progress("draw", "images") as report:
         convert(
-            open_source(SOURCE, format_name="synthetic"), str(folder), val=0.15, progress=report
+            open_source(source, format_name="synthetic"), str(folder), val=0.15, progress=report
         )
 
 

@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from holdfast.cli.options import ImportOption, JsonOption, SetOption, UseOption
+from holdfast.cli.options import (
+    ImportOption,
+    JsonOption,
+    OverlapOption,
+    SetOption,
+    TileOption,
+    UseOption,
+)
+from holdfast.cli.tile_options import tiling_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
     from holdfast.evaluation.result import EvaluationResult
+    from holdfast.geometry.image_tiles import Tiling
     from holdfast.runs.run import Run
 
 
@@ -40,6 +49,8 @@ def evaluate(
         bool,
         typer.Option("--latest", help="Evaluate the last checkpoint of the run, not the best one."),
     ] = False,
+    tile: TileOption = None,
+    overlap: OverlapOption = None,
     assignments: SetOption = None,
     imports: ImportOption = None,
     use: UseOption = None,
@@ -50,6 +61,9 @@ def evaluate(
     The metrics are those that eval_config names, COCO's by default. The moving averages of the
     weights are evaluated if there are any, unless eval_config.use_moving_averages is false.
 
+    With --tile, the detector looks at tiles of each image, and what it finds is put together again
+    before it is compared with the labels of the whole image.
+
     Example: `holdfast evaluate runs/one --set eval_config.batch_size=16`
     """
     from holdfast.cli.quiet import load_tensorflow
@@ -58,9 +72,10 @@ def evaluate(
 
     terminal = error_console() if as_json else console()
     overrides = parse_assignments(assignments or [])
+    tiling = tiling_of(tile, overlap)
     load_tensorflow(imports)
     chosen = _choose(target, checkpoint, latest, overrides, use)
-    result = _evaluated(terminal, chosen)
+    result = _evaluated(terminal, chosen, tiling)
     if as_json:
         document = {"checkpoint": chosen.checkpoint} | result.document()
         typer.echo(json.dumps(document, indent=1))  # ASCII: any pipe can carry it
@@ -121,7 +136,7 @@ def _of_run(run: Run, latest: bool) -> tuple[str, str]:
     return str(chosen.path), f"step {chosen.step}, {which} of {run.path}"
 
 
-def _evaluated(terminal: Console, chosen: Chosen) -> EvaluationResult:
+def _evaluated(terminal: Console, chosen: Chosen, tiling: Tiling | None) -> EvaluationResult:
     from rich.text import Text
 
     from holdfast.cli.progress_bar import progress
@@ -136,7 +151,11 @@ def _evaluated(terminal: Console, chosen: Chosen) -> EvaluationResult:
         look_at(terminal, chosen.config.eval_input_reader[0], chosen.folder, "eval_input_reader")
     with progress("evaluate", "images") as report:
         return evaluate_checkpoint(
-            chosen.config, chosen.checkpoint, folder=chosen.folder, progress=report
+            chosen.config,
+            chosen.checkpoint,
+            folder=chosen.folder,
+            tiling=tiling,
+            progress=report,
         )
 
 

@@ -11,15 +11,18 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.adapt.adapt_command import adapt
 from holdfast.cli.check.check_command import check
 from holdfast.cli.convert_command import convert
 from holdfast.cli.demo_command import demo
+from holdfast.cli.doctor.doctor_command import doctor
 from holdfast.cli.evaluate_command import evaluate
 from holdfast.cli.help_page import CommandHelp, GroupHelp
 from holdfast.cli.inspect.inspect_command import inspect
 from holdfast.cli.new.new_command import new
 from holdfast.cli.plan.plan_command import plan
 from holdfast.cli.quiet import library_noise_caught
+from holdfast.cli.replay_command import replay
 from holdfast.cli.train.train_command import train
 from holdfast.errors import HoldfastError
 
@@ -32,12 +35,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_LOOKS_AT_IMAGES = {"inspect", "convert", "new"}  # and names those that are damaged
+_LOOKS_AT_IMAGES = {
+    "adapt",
+    "inspect",
+    "convert",
+    "new",
+    "doctor",
+}  # and names those that are damaged
 
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
-    "Look": (check, inspect, plan),
-    "Train": (train, evaluate),
+    "Look": (check, inspect, plan, doctor),
+    "Train": (train, evaluate, adapt, replay),
 }
 for _group, _commands in _GROUPS.items():
     for _command in _commands:

@@ -92,6 +92,9 @@ MapOption = Annotated[
         show_default=False,
     ),
 ]
+SplitSeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", help="Seed of the split and the order.")
+]
 MemoryOption = Annotated[
     str | None,
     typer.Option(
@@ -124,4 +127,23 @@ RematerializeOption = Annotated[
 MeasureOption = Annotated[
     bool,
     typer.Option("--measure", help="First run some real steps in a separate process and measure."),
+]
+TileOption = Annotated[
+    int | None,
+    typer.Option(
+        "--tile",
+        metavar="N",
+        help="Cut each image into tiles of N x N pixels. For images with objects that are too "
+        "small for the network once the whole image is resized to its input.",
+        show_default=False,
+    ),
+]
+OverlapOption = Annotated[
+    float | None,
+    typer.Option(
+        "--overlap",
+        metavar="SHARE",
+        help="Share of a tile that its neighbors show, too. Default: 0.2.",
+        show_default=False,
+    ),
 ]

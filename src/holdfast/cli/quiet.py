@@ -19,6 +19,7 @@ from holdfast.registry import load_parts
 _NOISE = re.compile(
     r"Corrupt JPEG|Premature end of JPEG|JPEG (file|datastream|data)|[Uu]nsupported marker"
     r"|libpng|^[IWE]\d{4} |OP_REQUIRES|jpeg_|png_|gif_|\bTIFF|^\s*$"
+    r"|All log messages before absl"
 )
 
 

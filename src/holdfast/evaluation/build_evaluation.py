@@ -28,6 +28,8 @@ from holdfast.evaluation.metrics.metrics_set import (
     COCO_MASKS,
     MetricsSet,
 )
+from holdfast.evaluation.tiled_step import TiledEvaluationStep
+from holdfast.geometry.image_tiles import Tiling
 from holdfast.models.detectors.interface import Detector
 
 
@@ -39,11 +41,12 @@ def build_evaluation_input(
     reader: InputReader | None = None,
     batch_size: int | None = None,
     budget_bytes: int = DEFAULT_BUDGET_BYTES,
+    resizes: bool = True,
 ) -> EvaluationInput:
     """Make the evaluation input of a config from its records and their statistics.
 
     reader is the one that names the records, by default the first; batch_size is by default that of
-    eval_config.
+    eval_config. Without resizing, each image is a batch of its own, as large as it is.
     """
     evaluation = config.eval_config or EvalConfig()
     reader = reader or next(iter(config.eval_input_reader), InputReader())
@@ -53,7 +56,7 @@ def build_evaluation_input(
         fix = "Write model { ssd { num_classes: … image_resizer { … } … } }."
         raise HoldfastError("The config has no detector with an image_resizer.", fix=fix)
     resizer, shape = detector.image_resizer, input_shape(model, batch_size)
-    if evaluation.force_no_resize:
+    if evaluation.force_no_resize or not resizes:
         resizer, shape = ImageResizer(identity_resizer=IdentityResizer()), None
     shape = shape or largest_image(statistics)
     return evaluation_input(
@@ -116,6 +119,14 @@ def _names(config: TrainEvalPipelineConfig, records: Records) -> tuple[str, ...]
     if evaluation.parameterized_metric:
         named[COCO_KEYPOINTS] = None
     return tuple(named)
+
+
+def build_tiled_step(
+    config: TrainEvalPipelineConfig, detector: Detector, tiling: Tiling
+) -> TiledEvaluationStep:
+    """Make the step that detects in tiles, as many at once as eval_config takes images."""
+    evaluation = config.eval_config or EvalConfig()
+    return TiledEvaluationStep(detector, tiling, tiles_at_once=max(1, evaluation.batch_size))
 
 
 def build_evaluation_step(

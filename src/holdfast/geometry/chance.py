@@ -6,6 +6,7 @@ pieces or on several devices, and again when a step is repeated or a run is resu
 
 from __future__ import annotations
 
+import random
 import zlib
 from collections.abc import Sequence
 
@@ -23,8 +24,12 @@ def image_seeds(seed: int, positions: Tensor) -> Tensor:
 
 
 def fresh_seeds(batch_size: Tensor) -> Tensor:
-    """Draw seeds that differ from call to call, for a network that is called outside a training."""
-    return tf.random.uniform((batch_size, 2), maxval=tf.int64.max, dtype=tf.int64)
+    """Draw seeds that differ from call to call, for a network that is called outside a training.
+
+    A seed is named because TensorFlow refuses to draw without one after a deterministic training.
+    """
+    seed = random.getrandbits(31)
+    return tf.random.uniform((batch_size, 2), maxval=tf.int64.max, dtype=tf.int64, seed=seed)
 
 
 def seeds_at(seeds: Tensor, place: str) -> Tensor:

@@ -20,6 +20,7 @@ class StepSettings:
     accumulation: int = 1  # micro-batches a step, one after the other
     precision: str = "float32"
     rematerialize: tuple[str, ...] = ()  # names of blocks that are computed again for the gradient
+    region_chunks: int = 1  # in which a second stage looks at its regions, one after the other
 
     @property
     def batch_size(self) -> int:

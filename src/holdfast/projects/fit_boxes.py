@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
+from holdfast.config.facts.networks import network_of
 from holdfast.config.recipes.anchor_choices import anchor_choices
 from holdfast.config.recipes.fill import PUBLISHED_INPUT, FittedAnchors, recipe_model
 from holdfast.config.recipes.recipe import Recipe
@@ -132,13 +133,11 @@ def choose_anchors(model: DetectionModel, seen: Sequence[Observation]) -> Chosen
         The choice; None for a detector without such anchors.
 
     """
-    if model.ssd is None:
+    network, layout = network_of(model), anchor_layout(model)
+    if network is None or layout is None:
         return None
-    published, layout = model.ssd.anchor_generator, anchor_layout(model)
-    if published is None or layout is None:
-        return None
-    generators = list(anchor_choices(published))
-    models = [model.replace(ssd=model.ssd.replace(anchor_generator=each)) for each in generators]
+    generators = list(anchor_choices(network.generator))
+    models = [with_anchors(model, each) for each in generators]
     # The images lie in the input alike, whatever the anchors.
     frame = lru_cache(_IMAGES)(layout.frame)
     layouts = [replace(each, frame=frame) for each in map(anchor_layout, models) if each]
@@ -149,6 +148,15 @@ def choose_anchors(model: DetectionModel, seen: Sequence[Observation]) -> Chosen
     return ChosenAnchors(
         generator=generators[best], coverage=shares[best], published_coverage=shares[0]
     )
+
+
+def with_anchors(model: DetectionModel, generator: AnchorGenerator) -> DetectionModel:
+    """Give a detector of anchors other ones."""
+    if model.ssd is not None:
+        return model.replace(ssd=model.ssd.replace(anchor_generator=generator))
+    assert model.faster_rcnn is not None
+    two_stage = model.faster_rcnn.replace(first_stage_anchor_generator=generator)
+    return model.replace(faster_rcnn=two_stage)
 
 
 def _choose(shares: Sequence[float]) -> int:

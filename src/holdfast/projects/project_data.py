@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.config.schema.input_reader import (
     InputReader,
@@ -47,6 +48,13 @@ class SplitOptions:
     shards: int | None
     seed: int
     strict: bool
+
+
+class RecordsFolder(NamedTuple):
+    """Where a config is, and where records that are made for it go."""
+
+    path: Path
+    records: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +110,7 @@ def open_dataset(
 
 def prepare(
     data: Source | RecordSet,
-    folder: NewFolder,
+    folder: NewFolder | RecordsFolder,
     options: SplitOptions,
     watch: Watch,
     learned: Collection[str] = (),
@@ -147,7 +155,9 @@ def _refuse_without_images(location: str, images: str | None) -> None:
         ) from None
 
 
-def _converted(source: Source, folder: NewFolder, options: SplitOptions, watch: Watch) -> Prepared:
+def _converted(
+    source: Source, folder: NewFolder | RecordsFolder, options: SplitOptions, watch: Watch
+) -> Prepared:
     with watch("convert", "images") as report:
         conversion = convert(
             source,
@@ -168,7 +178,9 @@ def _converted(source: Source, folder: NewFolder, options: SplitOptions, watch: 
     )
 
 
-def _taken(records: RecordSet, folder: NewFolder, options: SplitOptions) -> Prepared:
+def _taken(
+    records: RecordSet, folder: NewFolder | RecordsFolder, options: SplitOptions
+) -> Prepared:
     """Use records where they are; only if they have no splits, copy them into some."""
     splits, notes = dict(records.splits), []
     if options.resplit or TRAIN not in splits or not splits.keys() & {VAL, TEST}:

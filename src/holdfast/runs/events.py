@@ -74,10 +74,11 @@ def _lines(path: Path) -> Iterator[tuple[bytes, Event | None]]:
         return
     with open(path, "rb") as stream:
         for line in stream:
-            yield line, _event(line)
+            yield line, event_of(line)
 
 
-def _event(line: bytes) -> Event | None:
+def event_of(line: bytes) -> Event | None:
+    """Read one line; None if it is not an event, or has no end."""
     if not line.endswith(b"\n"):
         return None
     try:

@@ -24,6 +24,8 @@ PLAN_NAME = "plan.json"
 CONFIG_NAME = "pipeline.config"
 EVENTS_NAME = "events.jsonl"
 CHECKPOINTS_NAME = "checkpoints"
+CAPSULES_NAME = "capsules"
+STEPS = "steps"  # among the facts: how many the training is to have, also where --steps said so
 PART_CHOICES = "parts"  # among the facts: as --use takes them
 CONFIG_FOLDER = "config_folder"  # among the facts: where the config came from, from the run on
 
@@ -116,6 +118,11 @@ class Run:
         """The folder of what was found beside what is there; missing before an evaluation."""
         return self.path / "pictures"
 
+    @property
+    def capsules(self) -> Path:
+        """The folder of steps that were kept whole; missing before the first one."""
+        return self.path / CAPSULES_NAME
+
     @cached_property
     def events(self) -> EventLog:
         """The end of the events file to write to; the run must have been created or resumed."""
@@ -141,7 +148,7 @@ class Run:
     def discard(self) -> None:
         """Delete a run in which nothing came to be; a folder that others use too stays."""
         self._must_be_locked()
-        for folder in (self.checkpoints, self.tensorboard, self.pictures):
+        for folder in (self.checkpoints, self.tensorboard, self.pictures, self.capsules):
             shutil.rmtree(folder, ignore_errors=True)
         # The manifest first: without it the folder is no run.
         for name in (MANIFEST_NAME, PLAN_NAME, CONFIG_NAME, EVENTS_NAME, LOCK_NAME):
@@ -193,6 +200,8 @@ class Run:
         for name in (MANIFEST_NAME, PLAN_NAME, CONFIG_NAME, EVENTS_NAME):
             for leftover in self.path.glob(f".{name}.*"):
                 leftover.unlink(missing_ok=True)
+        for leftover in self.capsules.glob(".*"):
+            leftover.unlink(missing_ok=True)
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -20,10 +20,12 @@ from holdfast.evaluation.build_evaluation import (
     build_evaluation_input,
     build_evaluation_step,
     build_metrics_set,
+    build_tiled_step,
     evaluates_averages,
 )
-from holdfast.evaluation.evaluate import evaluate_step
+from holdfast.evaluation.evaluate import Step, evaluate_step
 from holdfast.evaluation.result import EvaluationResult
+from holdfast.geometry.image_tiles import Tiling
 from holdfast.memory.devices.device import Device, device_limit
 from holdfast.memory.plan import MemoryPlan
 from holdfast.models.detectors.build_detector import build_detector
@@ -146,7 +148,11 @@ def plan(
     config, settings = _in_folder(config, folder), settings or TrainingSettings()
     limit = device_limit(device, parse_bytes(memory) if isinstance(memory, str) else memory)
     wanted = wanted_settings(
-        config, settings.precision, settings.accumulation, settings.rematerialize
+        config,
+        settings.precision,
+        settings.accumulation,
+        settings.rematerialize,
+        settings.region_chunks,
     )
     return fitting_of(config, Path(config.folder), limit).choose(wanted).plan
 
@@ -156,6 +162,7 @@ def evaluate(
     checkpoint: str | Path,
     *,
     folder: str | Path | None = None,
+    tiling: Tiling | None = None,
     progress: Progress = silent,
 ) -> EvaluationResult:
     """Evaluate a checkpoint, Holdfast's or the OD API's, on the config's evaluation data.
@@ -167,6 +174,8 @@ def evaluate(
         config: The config that the checkpoint was trained with.
         checkpoint: Prefix or folder of a checkpoint, or a run. Of several, the latest is taken.
         folder: Folder of the config, as for `train`.
+        tiling: Detect in tiles of each image, and put the detections together again. There are no
+            losses then.
         progress: Is told how many images are done, and of how many.
 
     Returns:
@@ -192,12 +201,11 @@ def evaluate(
     metrics = build_metrics_set(config, records)
     detector = build_detector(config)
     load_weights(detector, checkpoint, averages=uses_averages(config, checkpoint))
-    return evaluate_step(
-        EvaluationInPieces(build_evaluation_step(config, detector, with_loss=True)),
-        build_evaluation_input(config, records, statistics),
-        metrics,
-        progress=progress,
-    )
+    step: Step = EvaluationInPieces(build_evaluation_step(config, detector, with_loss=True))
+    if tiling is not None:
+        step = build_tiled_step(config, detector, tiling)
+    data = build_evaluation_input(config, records, statistics, resizes=tiling is None)
+    return evaluate_step(step, data, metrics, progress=progress)
 
 
 def uses_averages(config: TrainEvalPipelineConfig, checkpoint: str | Path) -> bool:

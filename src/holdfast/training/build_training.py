@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -15,15 +17,23 @@ from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.schema.train import TrainConfig
 from holdfast.data.survey.statistics import Statistics
 from holdfast.errors import HoldfastError
-from holdfast.losses.class_weights import balanced_class_weights
-from holdfast.models.detectors.interface import Detector
-from holdfast.training.class_balance import (
+from holdfast.losses.class_weights import (
+    balanced_class_weights,
     effective_number_weights,
     normalized,
-    read_class_weights,
+)
+from holdfast.models.detectors.interface import Detector
+from holdfast.training.class_balance import read_class_weights
+from holdfast.training.optimization_choice import (
+    OPTIMIZERS,
+    SCHEDULES,
+    NamedNumbers,
+    OptimizationChoice,
+    read_choice,
 )
 from holdfast.training.step import schedules
 from holdfast.training.step.averaging import MovingAverages
+from holdfast.training.step.decoupled_optimizers import DecoupledRMSProp, Lion
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import Adam, Momentum, RMSProp, Rule, StepOptimizer
 from holdfast.training.step.precision import LossScale
@@ -31,8 +41,16 @@ from holdfast.training.step.schedules import Schedule
 from holdfast.training.step.trained_variables import TrainedVariables, choose_trained_variables
 
 
-def build_schedule(config: schema.Optimizer) -> Schedule:
-    """Make the learning rate as a function of the step, which counts from 0."""
+def build_schedule(config: schema.Optimizer, choice: str | None = None) -> Schedule:
+    """Make the learning rate as a function of the step, which counts from 0.
+
+    choice: a schedule that takes the place of the config's, complete (`completed_choice`).
+    """
+    if choice is not None:
+        chosen_numbers = read_choice("--schedule", choice, SCHEDULES)
+        if chosen_numbers.name == "one_cycle":
+            return partial(schedules.one_cycle, **chosen_numbers.numbers)
+        return partial(schedules.cosine_restarts, **chosen_numbers.numbers)
     optimizer = config.chosen("optimizer")
     rate = optimizer.learning_rate if optimizer is not None else None
     chosen = rate.chosen("learning_rate") if rate is not None else None
@@ -85,11 +103,68 @@ def build_rule(config: schema.Optimizer, *, weight_decay: float = 0.0) -> Rule:
     )
 
 
+def build_chosen_rule(choice: str) -> Rule:
+    """Make the rule of an optimizer that takes the place of the config's."""
+    chosen = read_choice("--optimizer", choice, OPTIMIZERS)
+    match chosen.name:
+        case "adamw":
+            return Adam(**chosen.numbers)
+        case "lion":
+            return Lion(**chosen.numbers)
+    return DecoupledRMSProp(**chosen.numbers)
+
+
+def completed_choice(
+    choice: OptimizationChoice, config: schema.Optimizer, steps: int
+) -> OptimizationChoice:
+    """Fill in the numbers that were not given, so that they stay when a run is resumed."""
+    optimizer, schedule = choice.optimizer, choice.schedule
+    if optimizer is not None:
+        optimizer = str(read_choice("--optimizer", optimizer, OPTIMIZERS))
+    if schedule is not None:
+        given = read_choice("--schedule", schedule, SCHEDULES)
+        numbers = dict(given.numbers)
+        if "steps" in SCHEDULES[given.name]:
+            numbers.setdefault("steps", float(steps))
+        if "rate" not in numbers:
+            rates = build_schedule(config)
+            numbers["rate"] = max(float(rates(step)) for step in _sampled(steps))
+        ordered = {key: numbers[key] for key in SCHEDULES[given.name]}
+        schedule = str(NamedNumbers(name=given.name, numbers=ordered))
+    return replace(choice, optimizer=optimizer, schedule=schedule)
+
+
+def _sampled(steps: int) -> range:
+    """Give some steps of all, the first and nearly the last among them."""
+    return range(0, max(1, steps), max(1, steps // 200))
+
+
+def alike_in_memory(config: TrainConfig, choice: str | None) -> TrainConfig:
+    """Give the config an optimizer of its own kinds that remembers as much as the chosen one."""
+    present = config.optimizer or schema.Optimizer()
+    chosen = present.chosen("optimizer")
+    if choice is None or chosen is None:
+        return config
+    rate = {"learning_rate": chosen.learning_rate}
+    stand_ins: dict[str, Any] = {
+        "adamw": {"adam_optimizer": schema.AdamOptimizer(**rate)},
+        "lion": {"momentum_optimizer": schema.MomentumOptimizer(**rate)},
+        "rmsprop_decoupled": {"rms_prop_optimizer": schema.RMSPropOptimizer(**rate)},
+    }
+    without = present.without("momentum_optimizer", "rms_prop_optimizer", "adam_optimizer")
+    return config.replace(optimizer=without.replace(**stand_ins[choice.partition(",")[0]]))
+
+
 def build_optimizer(
-    config: schema.Optimizer, variables: Sequence[keras.Variable], *, weight_decay: float = 0.0
+    config: schema.Optimizer,
+    variables: Sequence[keras.Variable],
+    *,
+    weight_decay: float = 0.0,
+    choice: str | None = None,
 ) -> StepOptimizer:
     """Make the optimizer of these variables, in the scope of the present strategy."""
-    return StepOptimizer(variables, build_rule(config, weight_decay=weight_decay))
+    rule = build_rule(config, weight_decay=weight_decay) if choice is None else None
+    return StepOptimizer(variables, rule or build_chosen_rule(choice or ""))
 
 
 def build_averages(
@@ -108,11 +183,12 @@ def build_trained_variables(detector: Detector, train: TrainConfig) -> TrainedVa
     )
 
 
-def build_gradient_rules(train: TrainConfig) -> GradientRules:
+def build_gradient_rules(train: TrainConfig, group_norm: float | None = None) -> GradientRules:
     """Say what happens to gradients; 0 in the config is off."""
     clip_norm = train.gradient_clipping_by_norm
     return GradientRules(
         clip_norm=clip_norm if clip_norm > 0 else None,
+        group_norm=group_norm,
         bias_multiplier=train.bias_grad_multiplier or 1.0,
     )
 

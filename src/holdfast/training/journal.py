@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +25,7 @@ from holdfast.files import write_text
 from holdfast.memory.devices.gpu import peak_above
 from holdfast.memory.devices.host import resident_bytes
 from holdfast.memory.plan import MemoryPlan, read_plan
+from holdfast.memory.watch.contract import Surplus
 from holdfast.memory.watch.leak_watch import Growth
 from holdfast.pictures import Pixels
 from holdfast.runs.difference import differences
@@ -33,6 +34,7 @@ from holdfast.runs.run import CHECKPOINTS_NAME, CONFIG_FOLDER, PART_CHOICES, Run
 from holdfast.training.cluster import is_chief
 from holdfast.training.early_stopping import judged_metric
 from holdfast.training.evaluation_pictures import save_pictures, step_name
+from holdfast.training.optimization_choice import OptimizationChoice
 from holdfast.training.reporter import Recovered, TakenStep
 from holdfast.training.session import Session
 from holdfast.training.step.state import restore_state, state_of
@@ -42,6 +44,7 @@ from holdfast.training.surviving.out_of_memory import is_out_of_memory
 from holdfast.training.surviving.supervisor import SAVED
 from holdfast.training.training_settings import TrainingSettings
 
+OPTIMIZATION = "optimization"  # among the facts
 EVALUATING = "evaluating"  # among the facts, while an evaluation is under way
 _PACKAGES = ("holdfast", "tensorflow", "keras", "numpy")
 
@@ -65,6 +68,7 @@ def open_journal(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         facts={
             "class_weights": settings.class_weights,
+            OPTIMIZATION: settings.optimization.facts(),
             PART_CHOICES: [str(each) for each in config.parts],
             CONFIG_FOLDER: os.path.relpath(folder, path),  # true when both are moved together
         },
@@ -106,8 +110,16 @@ def _choices(manifest: RunManifest) -> Mapping[str, Any]:
     return {
         "seed": manifest.seed,
         "class_weights": manifest.facts.get("class_weights"),
+        **_optimization(manifest),
         "--use": ", ".join(manifest.facts.get(PART_CHOICES) or ()),
     }
+
+
+def _optimization(manifest: RunManifest) -> dict[str, Any]:
+    """Give what was chosen instead of the config's optimizer, by the options' names."""
+    known = manifest.facts.get(OPTIMIZATION) or {}
+    names = (each.name for each in fields(OptimizationChoice))
+    return {f"--{name.replace('_', '-')}": known.get(name) for name in names}
 
 
 class Journal:
@@ -119,6 +131,7 @@ class Journal:
         self.settings = settings
         self.has_begun = False  # the first step: from then on there is something to keep
         self.metrics: dict[str, float] = {}
+        self.plan_now: MemoryPlan | None = None  # that this process follows
         self._saved: Checkpoint | None = None
         self._store: CheckpointStore | None = None
         self._board: Any = None
@@ -219,8 +232,9 @@ class Journal:
         *,
         step_seconds: float,
         input_seconds: float,
+        peak_bytes: int | None = None,
     ) -> TakenStep:
-        """Note a step."""
+        """Note a step; peak_bytes: what it held at most, above the base."""
         self.must_exist()
         progress = TakenStep(
             step=step,
@@ -230,6 +244,7 @@ class Journal:
             step_seconds=step_seconds,
             input_seconds=input_seconds,
             resident_bytes=resident_bytes(),
+            peak_bytes=peak_bytes,
         )
         if self.run is None:
             return progress
@@ -271,6 +286,22 @@ class Journal:
             values = {**asdict(growth), "cause": growth.cause._asdict()}
             self.run.events.append(kind="growth", **values)
 
+    def exceeded(self, surplus: Surplus) -> None:
+        """Note that a step held more than was planned."""
+        if self.run is not None:
+            values = {**asdict(surplus), "surplus_bytes": surplus.surplus_bytes}
+            self.run.events.append(kind="surplus", **values)
+
+    def recorded(self, step: int, values: Mapping[str, Any]) -> None:
+        """Note what a look at the network saw."""
+        if self.run is not None:
+            self.run.events.append(step, "vitals", **values)
+
+    def captured(self, step: int, **values: Any) -> None:
+        """Note that a step was put into a capsule."""
+        if self.run is not None:
+            self.run.events.append(step, "capsule", **values)
+
     def noted(self, step: int, text: str) -> None:
         """Note something worth a line."""
         if self.run is not None:
@@ -279,6 +310,7 @@ class Journal:
     def planned(self, plan: MemoryPlan) -> None:
         """Note the plan that is followed."""
         self.must_exist()
+        self.plan_now = plan
         if self.run is not None:
             document = plan.document()
             self.run.update(plan=document, predicted_peak_bytes=plan.predicted_peak_bytes)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tensorflow as tf
 
+from holdfast.config.schema.optimizer import Optimizer
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.schema.train import TrainConfig
 from holdfast.memory.plan import MemoryPlan
+from holdfast.runs.run import STEPS
 from holdfast.training.agreement import Agreement, lost_workers_told
+from holdfast.training.build_training import completed_choice
 from holdfast.training.distribution import choose_strategy
 from holdfast.training.early_stopping import Stopping
 from holdfast.training.fitting.plan_training import plan_training
+from holdfast.training.fitting.rehearsal import rehearse
 from holdfast.training.journal import Journal, open_journal
 from holdfast.training.reporter import Reporter, TrainingOutline
 from holdfast.training.session import Session
@@ -59,13 +64,17 @@ def train(
     started = time.perf_counter()
     strategy, folder = strategy or choose_strategy(), folder or Path()
     config = config.replace(folder=str(folder))  # of a resumed run, it is not where its copy lies
+    settings = _completed(config, settings)
     with open_journal(config, Path(run), settings, folder) as journal, lost_workers_told():
         session = Session(config, remembered(settings, journal, reporter), folder, strategy)
         descend(session, journal, reporter)
         plan = plan_training(session, session.settings, reporter)
         journal.planned(plan)
+        journal.remember(STEPS, session.steps)
         agreement = Agreement(strategy)
         start, origin = _start(session, journal, agreement)
+        if settings.rehearses:
+            rehearse(session, plan, journal, reporter)
         stopping = Stopping(patience=settings.patience, earlier=journal.earlier_metrics())
         reporter.started(_plan(session, start, origin, plan))
         journal.has_begun = True
@@ -86,6 +95,17 @@ def train(
             predicted_peak_bytes=plan.predicted_peak_bytes,
             measured_peak_bytes=journal.finish(session.base_bytes),
         )
+
+
+def _completed(config: TrainEvalPipelineConfig, settings: TrainingSettings) -> TrainingSettings:
+    """Fill in what the choice of an optimizer leaves open: it must stay when a run is resumed."""
+    train_config = config.train_config or TrainConfig()
+    choice = completed_choice(
+        settings.optimization,
+        train_config.optimizer or Optimizer(),
+        settings.steps or train_config.num_steps,
+    )
+    return replace(settings, optimization=choice)
 
 
 def _start(session: Session, journal: Journal, agreement: Agreement) -> tuple[int, str]:

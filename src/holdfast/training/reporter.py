@@ -42,6 +42,7 @@ class TakenStep:
     step_seconds: float
     input_seconds: float
     resident_bytes: int
+    peak_bytes: int | None = None  # of the step, above the base; None: the system does not tell
 
 
 @dataclass(frozen=True, kw_only=True)

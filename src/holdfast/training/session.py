@@ -15,6 +15,7 @@ import tensorflow as tf
 from holdfast.checkpoints.find_checkpoint import named_checkpoint
 from holdfast.checkpoints.report import Report
 from holdfast.checkpoints.transfer import load_checkpoint
+from holdfast.config.facts.loading_kind import loading_kind
 from holdfast.config.schema.label_map_items import StringIntLabelMap, StringIntLabelMapItem
 from holdfast.config.schema.optimizer import Optimizer as OptimizerConfig
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
@@ -41,6 +42,11 @@ from holdfast.memory.plan import StepSettings
 from holdfast.memory.search.ladder import ladder
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.interface import Detector
+from holdfast.models.detectors.region_chunks import (
+    most_region_chunks,
+    region_chunks,
+    split_regions,
+)
 from holdfast.models.layers.batch_norm import batch_norms
 from holdfast.models.layers.block import Block, outermost_blocks
 from holdfast.pictures import Pixels
@@ -103,6 +109,7 @@ class Session:
         with strategy.scope():
             self.detector = build_detector(config, precision=settings.precision)
             rematerialize(self.detector, settings.rematerialize)
+            split_regions(self.detector, settings.region_chunks)
             self.trained: TrainedVariables = build_training.build_trained_variables(
                 self.detector, self.train_config
             )
@@ -128,7 +135,7 @@ class Session:
         if not name:
             return "fresh weights"
         prefix = named_checkpoint(name, self.folder)
-        report = load_checkpoint(self.detector, prefix, kind=_kind(self.train_config))
+        report = load_checkpoint(self.detector, prefix, kind=loading_kind(self.train_config))
         refit = self._refit_batch_norms(report)
         if self.step.averages is not None:
             self.step.averages.reset()
@@ -161,23 +168,29 @@ class Session:
             accumulation=self.step.accumulation,
             precision=self.settings.precision,
             rematerialize=tuple(marked),
+            region_chunks=region_chunks(self.detector),
         )
 
     def cheaper_settings(self, settings: StepSettings | None = None) -> tuple[StepSettings, ...]:
         """List what needs ever less memory than these settings, by default the present ones."""
         blocks = [name for name, _ in named_blocks(self.detector)]
-        return ladder(blocks, settings or self.step_settings)
+        most_chunks = most_region_chunks(self.detector)
+        return ladder(blocks, settings or self.step_settings, most_chunks)
 
     def switch(self, settings: StepSettings) -> None:
         """Compute steps in another way from now on; what was learned stays."""
-        if settings == self.step_settings:
+        before = self.step_settings
+        if settings == before:
             return  # what is traced already is kept
-        rematerialize(self.detector, settings.rematerialize)
+        compute_as(self.detector, settings)
+        if settings.region_chunks != before.region_chunks:
+            self._evaluation = None  # it looks at regions, too
         self.step.split(settings.accumulation)
         self.settings = replace(
             self.settings,
             accumulation=settings.accumulation,
             rematerialize=settings.rematerialize,
+            region_chunks=settings.region_chunks,
         )
 
     def batches(self, start: int) -> Iterator[Any]:
@@ -245,7 +258,7 @@ class Session:
     def _step(self) -> TrainingStep:
         train, settings = self.train_config, self.settings
         optimizer = train.optimizer or OptimizerConfig()
-        variables = self.trained.variables
+        variables, choice = self.trained.variables, settings.optimization
         weights = None
         if settings.class_weights is not None:
             if self.detector.legacy.head == "heatmaps":
@@ -262,10 +275,10 @@ class Session:
             )
         return TrainingStep(
             self.detector,
-            build_training.build_optimizer(optimizer, variables),
-            build_training.build_schedule(optimizer),
+            build_training.build_optimizer(optimizer, variables, choice=choice.optimizer),
+            build_training.build_schedule(optimizer, choice.schedule),
             variables=variables,
-            rules=build_training.build_gradient_rules(train),
+            rules=build_training.build_gradient_rules(train, choice.clip_by_group),
             averages=build_training.build_averages(optimizer, variables),
             loss_scale=build_training.build_loss_scale(settings.precision),
             class_weights=weights,
@@ -273,6 +286,12 @@ class Session:
             accumulation=settings.accumulation,
             seed=settings.seed,
         )
+
+
+def compute_as(detector: Detector, settings: StepSettings) -> None:
+    """Let a detector compute as settings say; what was traced before is to be traced again."""
+    rematerialize(detector, settings.rematerialize)
+    split_regions(detector, settings.region_chunks)
 
 
 def rematerialize(detector: Detector, names: tuple[str, ...]) -> None:
@@ -299,12 +318,3 @@ def _label_map(records: Records) -> StringIntLabelMap:
     names = records.names or {}
     items = (StringIntLabelMapItem(id=number, name=name) for number, name in names.items())
     return StringIntLabelMap(item=tuple(items))
-
-
-def _kind(train: TrainConfig) -> Any:
-    """Say what to take from the checkpoint; unset it means what the OD API makes of it."""
-    if train.fine_tune_checkpoint_type:
-        return train.fine_tune_checkpoint_type
-    if train.load_all_detection_checkpoint_vars:
-        return "full"
-    return "detection" if train.from_detection_checkpoint else "classification"

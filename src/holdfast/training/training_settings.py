@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from holdfast.data.input.budget import DEFAULT_BUDGET_BYTES
 from holdfast.memory.plan import MemoryPlan
+from holdfast.training.optimization_choice import AS_CONFIGURED, OptimizationChoice
 
 FEWEST_STEPS = 100  # between two evaluations: fewer change little, and may take less time than one
 
@@ -19,7 +20,9 @@ class TrainingSettings:
     precision: str = "float32"
     accumulation: int = 1
     rematerialize: tuple[str, ...] = ()  # names of blocks, e.g. backbone/expanded_conv_3
+    region_chunks: int = 1  # in which a second stage looks at its regions; 1: all at once
     class_weights: str | None = None  # auto, inverse, or a file
+    optimization: OptimizationChoice = AS_CONFIGURED
     evaluate_every: int | None = None  # steps; None: a tenth of the run, FEWEST_STEPS at least
     checkpoint_every: int = 500  # steps
     keep: int = 5
@@ -27,8 +30,11 @@ class TrainingSettings:
     deterministic: bool = False
     input_budget_bytes: int = DEFAULT_BUDGET_BYTES
     group_norms_every: int = 50  # steps
+    capsule_at: tuple[int, ...] = ()  # steps to keep whole, from 1
+    vitals_every: int | None = 100  # steps between looks at the network; None: never
     memory_bytes: int | None = None  # what the training may hold; None: what the device has left
     plan: MemoryPlan | None = None  # to be followed; None: one is made
+    rehearses: bool = False  # computes the worst batch once before the first step
     measures: bool = False  # takes real steps in another process, to correct the plan
 
     def evaluation_interval(self, steps: int) -> int:

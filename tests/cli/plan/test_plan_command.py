@@ -25,6 +25,7 @@ def test_the_json_has_the_fixed_keys_and_items_that_add_up(trained):
         "accumulation": 1,
         "precision": "float32",
         "rematerialize": [],
+        "region_chunks": 1,
     }
     assert any("fullest image" in text for text in document["assumptions"])
 

@@ -4,7 +4,7 @@ import pytest
 
 from holdfast.config.facts.zoo import zoo_archive
 from holdfast.config.recipes.fill import recipe_model
-from holdfast.config.recipes.recipe import RECIPES
+from holdfast.config.recipes.recipe_table import RECIPES
 
 ZOO = "http://download.tensorflow.org/models/object_detection"
 

@@ -53,6 +53,9 @@ REFUSED = {
     ),
     (EXTRACTOR, f"{EXTRACTOR} conv_hyperparams {{ }}"): "feature_extractor.conv_hyperparams",
     (EXTRACTOR, f"{EXTRACTOR} fpn {{ }}"): "feature_extractor.fpn",
+    (EXTRACTOR, 'type: "faster_rcnn_resnet50_fpn_keras" fpn { } pad_to_multiple: 64'): (
+        "feature_extractor.pad_to_multiple"
+    ),
 }
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.memory.plan import StepSettings
-from holdfast.memory.search.ladder import ladder
+from holdfast.memory.search.ladder import MOST_CHUNKS, ladder
 
 BLOCKS = ["backbone/one", "backbone/two", "head/one"]
 
@@ -32,3 +32,20 @@ def test_computing_twice_comes_before_smaller_pieces():
     first, second, *_ = ladder(BLOCKS, StepSettings(micro_batch=8))
     assert (first.micro_batch, first.accumulation) == (8, 1)
     assert (second.micro_batch, second.accumulation) == (4, 2)
+
+
+def test_regions_in_chunks_come_between_and_stay():
+    rungs = ladder(BLOCKS, StepSettings(micro_batch=4), most_chunks=64)
+    assert [(rung.micro_batch, rung.region_chunks) for rung in rungs] == [
+        (4, 1),
+        (4, MOST_CHUNKS),
+        (2, MOST_CHUNKS),
+        (1, MOST_CHUNKS),
+    ]
+
+
+def test_there_are_no_more_chunks_than_regions_and_no_fewer_than_now():
+    rungs = ladder(BLOCKS, StepSettings(micro_batch=1), most_chunks=3)
+    assert [rung.region_chunks for rung in rungs] == [1, 3]
+    given = StepSettings(micro_batch=1, region_chunks=16, rematerialize=tuple(BLOCKS))
+    assert ladder(BLOCKS, given, most_chunks=64) == ()

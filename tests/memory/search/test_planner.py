@@ -10,7 +10,7 @@ from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.search.planner import search
 
 KEPT = {"a": 500, "b": 300, "c": 150, "d": 50}  # bytes an image
-FIXED, BASE = 1000, 200
+FIXED, BASE, REGIONS = 1000, 200, 800
 PLAIN = StepSettings(micro_batch=8)
 
 
@@ -18,7 +18,7 @@ def peak(settings: StepSettings) -> int:
     """A network in which a block that is not kept is alive while it is computed again."""
     kept = sum(size for name, size in KEPT.items() if name not in settings.rematerialize)
     again = max((KEPT[name] for name in settings.rematerialize), default=0)
-    return FIXED + settings.micro_batch * (kept + again)
+    return FIXED + settings.micro_batch * (kept + again) + REGIONS // settings.region_chunks
 
 
 class Machine:
@@ -80,6 +80,27 @@ def test_when_nothing_fits_the_smallest_plan_says_by_how_much():
     assert not choice.plan.fits
     assert choice.plan.settings == smallest
     assert "1 B are missing" in choice.reasons[0]
+
+
+def test_regions_are_looked_at_in_chunks_when_blocks_are_not_enough_and_before_the_batch_is_split():
+    most = replace(PLAIN, rematerialize=tuple(KEPT))
+    chunks = replace(most, region_chunks=8)
+    limit = BASE + (peak(most) + peak(chunks)) // 2
+    choice = search(Machine(limit), PLAIN, KEPT, trains_batch_norm=True, most_chunks=64)
+    assert choice.plan.fits
+    assert choice.plan.settings.region_chunks == 8
+    assert choice.plan.settings.accumulation == 1
+    assert any("8 chunks" in each for each in choice.reasons)
+    without = search(Machine(limit), PLAIN, KEPT, trains_batch_norm=True)
+    assert without.plan.settings.accumulation == 2
+
+
+def test_regions_alone_are_divided_where_that_is_enough():
+    chunks = replace(PLAIN, region_chunks=8)
+    limit = BASE + peak(chunks)
+    choice = search(Machine(limit), PLAIN, KEPT, trains_batch_norm=True, most_chunks=64)
+    assert choice.plan.settings == chunks
+    assert len(choice.tried) == 2
 
 
 @given(

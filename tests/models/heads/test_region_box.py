@@ -52,7 +52,7 @@ def test_boxes_and_classes_drop_features_of_their_own_in_training_only(regions):
     np.testing.assert_array_equal(still.class_logits, built(regions).class_logits)
     built.boxes.dense.kernel.assign(np.ones((4, 12)))
     built.classes.dense.kernel.assign(np.ones((4, 4)))
-    dropped = built(np.ones((64, 1, 1, 4), "float32"), training=True)
+    dropped = built(np.ones((512, 1, 1, 4), "float32"), training=True)
     boxes, classes = dropped.box_encodings[:, 0, 0], dropped.class_logits[:, 0]
     assert set(np.unique(boxes)) == {0.0, 2.0, 4.0, 6.0, 8.0}
     assert np.any(boxes != classes)

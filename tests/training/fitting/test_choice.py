@@ -23,7 +23,7 @@ SHAPE = BatchShape(height=256, width=256, boxes=20)
 @pytest.fixture(scope="module")
 def fitting():
     """A fitting into 1 % more memory than the step is predicted to need."""
-    config = decode(config_text(), TrainEvalPipelineConfig).message
+    config = decode(config_text(deep=True), TrainEvalPipelineConfig).message
 
     worst = WorstBatch(shape=SHAPE, reasons=())
 

@@ -33,7 +33,7 @@ class Notes(Reporter):
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     folder: Path = tmp_path_factory.mktemp("data")
     convert(open_source("10@64", format_name="synthetic", seed=1), str(folder), val=0.0, seed=0)
-    text = config_text() + "eval_config { batch_size: 4 }"
+    text = config_text(deep=True) + "eval_config { batch_size: 4 }"
     config = decode(text, TrainEvalPipelineConfig).message
     return Session(config, TrainingSettings(), folder, tf.distribute.get_strategy())
 

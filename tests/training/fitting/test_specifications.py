@@ -14,7 +14,7 @@ from holdfast.data.input.build_input import build_training_input, open_reader
 from holdfast.data.sources.open_source import open_source
 from holdfast.data.survey.statistics_cache import record_statistics
 from holdfast.evaluation.build_evaluation import build_evaluation_input
-from holdfast.training.fitting.plan_training import _worst_specification
+from holdfast.training.fitting.plan_training import worst_specification
 from holdfast.training.fitting.tracing import batch_specification, evaluation_specification
 from holdfast.training.fitting.worst_batch import worst_evaluation_of, worst_of
 
@@ -63,7 +63,7 @@ def test_a_training_batch_is_described_with_masks_and_keypoints(folder, resizer)
     records, statistics = opened(made, folder)
     pipeline = build_training_input(made, records, statistics)
     worst = worst_of(made, pipeline, statistics)
-    delivered = _worst_specification(pipeline.batches().element_spec, worst.shape)
+    delivered = worst_specification(pipeline.batches().element_spec, worst.shape)
     planned = batch_specification(2, worst.shape, FIELDS)
     assert described(delivered) == described(planned)
     width = worst.shape.width

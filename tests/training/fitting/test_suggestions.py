@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.text.decode import decode
 from holdfast.config.text.overrides import apply_overrides, split_assignment
 from holdfast.memory.plan import MemoryPlan, StepSettings
-from holdfast.training.fitting.suggestions import suggestions
+from holdfast.training.fitting.suggestions import fewer_regions, suggestions
 
 FIXED = "fixed_shape_resizer { height: 640 width: 512 }"
 KEEP = "keep_aspect_ratio_resizer { min_dimension: 600 max_dimension: 1024 }"
@@ -35,7 +37,8 @@ def plan_with(room: int) -> MemoryPlan:
 def test_the_smaller_input_can_be_set_and_would_fit(resizer, names):
     config = model_of("ssd_mobilenet_v2_keras", resizer)
     smaller, _ = suggestions(config.model, plan_with(room=3000))
-    options = dict(split_assignment(each) for each in smaller.split("--set ")[1:])
+    assert smaller.saved_bytes == pytest.approx(4000 - (3000 - 1000), abs=1)
+    options = dict(split_assignment(each) for each in str(smaller).split("--set ")[1:])
     changed, problems = apply_overrides(config, {k: v.strip() for k, v in options.items()})
     assert not problems
     before = config.model.ssd.image_resizer.chosen("image_resizer_oneof")
@@ -55,9 +58,39 @@ def test_the_smaller_input_can_be_set_and_would_fit(resizer, names):
 )
 def test_a_smaller_network_is_named(extractor, smaller):
     config = model_of(extractor, FIXED)
-    assert list(suggestions(config.model, plan_with(room=500)))[-1].endswith(smaller)
+    assert str(list(suggestions(config.model, plan_with(room=500)))[-1]).endswith(smaller)
 
 
 def test_no_input_size_is_promised_when_the_weights_alone_are_too_large():
     config = model_of("ssd_mobilenet_v2", FIXED)
-    assert not any("input" in each for each in suggestions(config.model, plan_with(room=500)))
+    assert not any("input" in each.text for each in suggestions(config.model, plan_with(room=500)))
+
+
+def stages_of(settings: str) -> TrainEvalPipelineConfig:
+    text = f"model {{ faster_rcnn {{ num_classes: 2 {settings} }} }}"
+    return decode(text, TrainEvalPipelineConfig).message
+
+
+def options_of(settings: str, chunks: int = 1) -> dict[str, str]:
+    plan = plan_with(room=500)
+    plan = replace(plan, settings=replace(plan.settings, region_chunks=chunks))
+    every = fewer_regions(stages_of(settings).model, plan)
+    return {path.split(".")[-1]: new for each in every for path, new in each.options.items()}
+
+
+def test_fewer_regions_are_suggested_but_never_fewer_proposals_than_are_trained_on():
+    assert options_of("second_stage_batch_size: 64 first_stage_max_proposals: 300") == {
+        "second_stage_batch_size": "32",
+        "first_stage_max_proposals": "150",
+    }
+    assert options_of("second_stage_batch_size: 64 first_stage_max_proposals: 100") == {
+        "second_stage_batch_size": "32",
+        "first_stage_max_proposals": "64",
+    }
+    few = "second_stage_batch_size: 8 first_stage_max_proposals: 8"
+    assert options_of(few, chunks=8) == {}  # a chunk cannot be less than a region
+
+
+def test_regions_are_not_suggested_where_there_are_none():
+    assert options_of("number_of_stages: 1") == {}
+    assert not list(fewer_regions(model_of("ssd_mobilenet_v2", FIXED).model, plan_with(room=500)))

@@ -26,7 +26,7 @@ SHAPE = BatchShape(height=256, width=256, boxes=20)
 @pytest.fixture(scope="module")
 def config_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("planning") / "pipeline.config"
-    path.write_text(config_text())
+    path.write_text(config_text(deep=True))
     return path
 
 

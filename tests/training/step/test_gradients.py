@@ -58,3 +58,16 @@ def test_biases_are_multiplied_before_the_norm_is_taken():
     clipped = rules.apply([tf.constant([0.6])], [bias])
     assert float(clipped.global_norm) == pytest.approx(6.0)
     np.testing.assert_allclose(clipped.gradients[0], [3.0], rtol=1e-6)
+
+
+def test_a_group_that_explodes_does_not_shorten_the_others():
+    named = [keras.Variable(np.zeros(shape), name="kernel") for shape in ((1, 2), (1,), (1,))]
+    for variable, path in zip(named, ("a/x/kernel", "a/x/bias", "b/y/kernel"), strict=True):
+        variable._path = f"detector/{path}"
+    gradients = [tf.constant([[300.0, 0.0]]), tf.constant([400.0]), tf.constant([0.5])]
+    rules = GradientRules(group_norm=5.0)
+    clipped = rules.apply(gradients, named)
+    np.testing.assert_allclose(clipped.gradients[0], [[3.0, 0.0]], rtol=1e-6)
+    np.testing.assert_allclose(clipped.gradients[1], [4.0], rtol=1e-6)
+    np.testing.assert_allclose(clipped.gradients[2], [0.5])
+    assert float(clipped.global_norm) == pytest.approx(np.hypot(500.0, 0.5))

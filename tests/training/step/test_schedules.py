@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from holdfast.config.schema.optimizer import Optimizer
 from holdfast.config.text.decode import decode
 from holdfast.training.build_training import build_schedule
-from holdfast.training.step.schedules import Schedule, cosine_decay, manual_steps
+from holdfast.training.step.schedules import (
+    Schedule,
+    cosine_decay,
+    cosine_restarts,
+    manual_steps,
+    one_cycle,
+)
 
 NAMES = (
     *("constant", "exponential_staircase", "exponential_smooth", "exponential_burnin_min"),
@@ -89,3 +95,30 @@ def test_manual_steps_from_step_0_on_leave_the_first_rate_out():
         for step in (0, 2, 3)
     ]
     assert rates == [1.0, 1.0, 2.0]
+
+
+def test_restarts_come_after_ever_longer_periods_and_begin_lower():
+    settings = {"rate": 0.8, "period": 100, "multiplier": 2.0, "decay": 0.5}
+    rates = [float(cosine_restarts(step, **settings)) for step in range(700)]
+    tops = [step for step in range(1, 700) if rates[step] > rates[step - 1]]
+    assert tops == [100, 300]
+    np.testing.assert_allclose([rates[0], *(rates[step] for step in tops)], [0.8, 0.4, 0.2], 1e-5)
+    # Of the second period, halfway: half of its first rate.
+    assert rates[200] == pytest.approx(0.2, rel=1e-4)
+
+
+def test_restarts_of_equal_periods_warm_up_once():
+    settings = {"rate": 1.0, "period": 10, "multiplier": 1.0, "warmup": 4}
+    rates = [float(cosine_restarts(step, **settings)) for step in range(25)]
+    np.testing.assert_allclose(rates[:5], [0.0, 0.25, 0.5, 0.75, 1.0])
+    assert [step for step in range(5, 25) if rates[step] == 1.0] == [14, 24]
+
+
+def test_one_cycle_rises_once_falls_once_and_stays_low():
+    rates = [float(one_cycle(step, rate=0.1, steps=200, rise=0.25)) for step in range(260)]
+    assert int(np.argmax(rates)) == 50
+    assert rates[50] == pytest.approx(0.1)
+    assert all(np.diff(rates[:51]) > 0)
+    assert all(np.diff(rates[50:201]) <= 0)
+    assert rates[0] == pytest.approx(0.004)
+    np.testing.assert_allclose(rates[200:], 4e-7, rtol=1e-2)

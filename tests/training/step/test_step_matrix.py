@@ -20,6 +20,7 @@ QUICK = (
     "2,1,remat,trained,still",
     *HALVES,
 )
+FEW = ("1,1,plain,frozen,drop", "1,2,remat,frozen,drop")  # for the families that are slow to trace
 WHOLE = tuple(
     ",".join(cell)
     for cell in itertools.product(
@@ -42,11 +43,14 @@ WHOLE = tuple(
 )
 def results(request, tmp_path_factory) -> dict[str, np.ndarray]:
     network, cells = request.param
-    out = tmp_path_factory.mktemp("matrix") / "results.npz"
-    command = [sys.executable, PROGRAM, network, out, *cells]
+    return computed(network, cells, tmp_path_factory.mktemp("matrix"))
+
+
+def computed(network: str, cells: tuple[str, ...], folder: Path) -> dict[str, np.ndarray]:
+    command = [sys.executable, PROGRAM, network, folder / "results.npz", *cells]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    return dict(np.load(out))
+    return dict(np.load(folder / "results.npz"))
 
 
 def cells_of(results: dict[str, np.ndarray]) -> list[str]:
@@ -69,6 +73,14 @@ def parts_of(cell: str) -> int:
     """Count the parts of a batch that batch norm sees one by one, if it is trained."""
     replicas, pieces, _, norms, _ = cell.split(",")
     return int(replicas) * int(pieces) if norms == "trained" else 1
+
+
+@pytest.mark.parametrize("network", ["faster_rcnn", "mask_rcnn", "center_net_boxes"])
+def test_pieces_and_rematerialization_leave_the_losses_of_each_family_alone(network, tmp_path):
+    results = computed(network, FEW, tmp_path)
+    one, other = (losses_of(results, cell) for cell in FEW)
+    assert len(one) > 2
+    assert one == pytest.approx(other, rel=1e-5)
 
 
 def test_the_losses_are_those_of_one_device_and_one_piece_wherever_batch_norm_sees_the_same(

@@ -95,7 +95,7 @@ class Notes(Reporter):
 def train_small(data: Path, run: Path, **settings: int) -> Notes:
     notes = Notes()
     train(
-        decode(config_text(), TrainEvalPipelineConfig).message,
+        decode(config_text(evaluates=False), TrainEvalPipelineConfig).message,
         run,
         settings=TrainingSettings(
             evaluate_every=100,

@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from holdfast.runs.run import Run
+from holdfast.training.surviving.child_process import run_child
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "sigtimedwait"), reason="this system cannot wait for signals"
@@ -128,6 +130,13 @@ def test_a_signal_that_asks_to_stop_reaches_the_child_once(run, number):
     out, _ = process.communicate()
     assert f"heard: {number.name}\n" in out
     assert process.returncode == 1
+
+
+def test_after_a_pause_no_signal_is_passed_on_that_nobody_sent(monkeypatch):
+    never_was = SimpleNamespace(si_signo=-7, si_code=0)  # as sigtimedwait gives it after a pause
+    monkeypatch.setattr(signal, "sigtimedwait", lambda *_: never_was)
+    ended = run_child([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    assert (ended.code, ended.was_asked) == (0, False)
 
 
 def test_a_signal_that_comes_before_the_child_listens_ends_both(run):

@@ -12,9 +12,10 @@ from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf
 from holdfast.checkpoints.legacy.head_names import convolutional_tf2
 from holdfast.checkpoints.legacy.leaf_names import Leaf, leaves
 from holdfast.checkpoints.legacy.neck_names import fpn_tf2
-from holdfast.checkpoints.legacy.sought_names import Names, Sought
+from holdfast.checkpoints.legacy.sought_names import Implied, Names, Sought
 from holdfast.models.backbones.backbone_spec import SlimNames
 from holdfast.models.backbones.keras_order import keras_order
+from holdfast.models.layers.batch_norm import batch_norms
 
 
 def two_stages_tf1(
@@ -26,7 +27,7 @@ def two_stages_tf1(
     """
 
     def half(part: Any, stage: str, staged: SlimNames) -> Names:
-        normalized = map(_or_bias, backbone_tf1(part, staged))
+        normalized = _or_biases(part, backbone_tf1(part, staged))
         own = _under(f"{stage}FeatureExtractor/{network.scope}/", normalized)
         alone = _under(f"{network.scope}/", backbone_tf1(part, network))
         return map(_either, *([alone, own] if is_classifier else [own, alone]))
@@ -92,17 +93,28 @@ def _of_pyramid_tf2(parts: Mapping[str, Any], root: str, is_classifier: bool) ->
 
 
 def _either(first: Sought, second: Sought) -> Sought:
-    return Sought(first.variable, first.names + second.names)
+    return Sought(first.variable, first.names + second.names, first.implied or second.implied)
 
 
-def _or_bias(sought: Sought) -> Sought:
-    """Let a bias stand for batch norm's beta.
+def _or_biases(part: Any, sought: Names) -> Names:
+    """Let biases stand for batch norm: beta is the bias, and the rest changes nothing.
 
-    With some versions of slim the first stage of the OD API was built without batch norm: a bias
-    then is all that there is, and a normalization that was never trained changes nothing else.
+    No config asks for this. The OD API gives batch norm to the first stage's layers by slim's
+    arg_scope, which does not reach them where they come from another copy of slim than it does
+    (tf_slim and tf.contrib.slim): they are then convolutions with biases.
     """
-    biases = [name.replace("BatchNorm/beta", "biases") for name in sought.names]
-    return Sought(sought.variable, tuple(dict.fromkeys((*sought.names, *biases))))
+    epsilons = {id(norm.moving_variance): norm.settings.epsilon for norm in batch_norms(part)}
+    for each in sought:
+        scope, _, name = each.names[0].rpartition("BatchNorm/")
+        bias = f"{scope}biases"
+        if name == "beta":
+            yield Sought(each.variable, (*each.names, bias))
+        elif name in _UNCHANGING:
+            # Batch norm divides by the root of variance + epsilon, which is to be 1.
+            value = _UNCHANGING[name] - epsilons.get(id(each.variable), 0.0)
+            yield Sought(each.variable, each.names, Implied((bias,), value))
+        else:
+            yield each
 
 
 def _under(scope: str, sought: Names) -> Names:
@@ -167,6 +179,7 @@ def _mask_layer(head: Any, leaf: Leaf) -> int:
     return len(head.convolutions) + (leaf.unit == "masks" and head.convolve_then_upsample)
 
 
+_UNCHANGING = {"gamma": 1.0, "moving_mean": 0.0, "moving_variance": 1.0}
 _IMAGES_TF2 = "_feature_extractor_for_proposal_features/"
 _REGIONS_TF2 = "_feature_extractor_for_box_classifier_features/"
 _CLASSIFIER_TF2 = "feature_extractor/"

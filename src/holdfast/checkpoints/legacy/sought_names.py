@@ -8,15 +8,28 @@ from typing import NamedTuple
 import keras
 
 
+class Implied(NamedTuple):
+    """What a checkpoint says of a variable by holding another one."""
+
+    by: tuple[str, ...]  # names of the other; one of them has to be there
+    value: float  # of all its entries
+
+
 class Sought(NamedTuple):
     """A variable of the detector and the names under which a checkpoint may hold it."""
 
     variable: keras.Variable
     names: tuple[str, ...]  # best first; the first is the one to name when none is there
+    implied: Implied | None = None  # its value where none is there
 
     def under(self, *scopes: str) -> Sought:
         """Look for the same names under each of these scopes, e.g. `model/_box_predictor/`."""
-        return Sought(self.variable, tuple(scope + name for scope in scopes for name in self.names))
+
+        def below(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(scope + name for scope in scopes for name in names)
+
+        implied = self.implied and Implied(below(self.implied.by), self.implied.value)
+        return Sought(self.variable, below(self.names), implied)
 
 
 Names = Iterator[Sought]

@@ -16,9 +16,10 @@ from holdfast.cli.options import (
     JsonOption,
     LabelMapOption,
     MapOption,
+    SplitSeedOption,
 )
 from holdfast.config.paths import expand
-from holdfast.config.recipes.recipe import RECIPES, find_recipe
+from holdfast.config.recipes.recipe_table import RECIPES, find_recipe
 from holdfast.config.recipes.schedule import EPOCHS, FINE_TUNING_EPOCHS, WantedPace
 from holdfast.errors import HoldfastError
 
@@ -114,7 +115,7 @@ def new(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the split and the order.")] = 0,
+    seed: SplitSeedOption = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first image or box that cannot be used.")
     ] = False,

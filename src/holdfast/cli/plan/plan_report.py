@@ -25,6 +25,8 @@ _ACTIVATIONS = "activations/"
 def plan_document(choice: StepChoice) -> dict[str, Any]:
     """Give the chosen plan as JSON values, with why it was chosen."""
     document = choice.plan.document() | {"reasons": list(choice.reasons)}
+    if not choice.plan.fits:
+        document["suggestions"] = [each.document() for each in choice.suggestions]
     if choice.plan.settings != choice.tried[0].settings:
         document["as_it_is"] = choice.tried[0].document()
     return document
@@ -58,8 +60,8 @@ class PlanPrinter:
             terminal.print(Text(reason, style="bold" if plan.fits else "bold red"))
         if plan.settings != first.settings and plan.fits:
             terminal.print(f"A step has {choice.time_factor:.2f} times as many operations.")
-        for suggestion in self._fitting.suggestions(choice):
-            terminal.print(Text(suggestion, style="green"), soft_wrap=True)
+        for suggestion in choice.suggestions:
+            terminal.print(Text(str(suggestion), style="green"), soft_wrap=True)
 
     def what_fits(self, rows: Sequence[Fits]) -> None:
         """Print the largest batch by resolution."""
@@ -99,6 +101,8 @@ def _label(settings: StepSettings) -> str:
     parts = [f"{settings.accumulation} pieces"] if settings.accumulation > 1 else []
     if settings.rematerialize:
         parts.append(f"{count_text(len(settings.rematerialize), 'block')} twice")
+    if settings.region_chunks > 1:
+        parts.append(f"{settings.region_chunks} chunks")
     return ", ".join(parts) or "whole batch"
 
 

@@ -79,6 +79,42 @@ def train(
             show_default=False,
         ),
     ] = None,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead of the config's: adamw, lion or rmsprop_decoupled, with numbers as in "
+            "adamw,weight_decay=0.05. The learning rate stays the config's.",
+            show_default=False,
+        ),
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead of the config's learning rate: one_cycle,rate=0.01 or "
+            "cosine_restarts,rate=0.01,period=1000.",
+            show_default=False,
+        ),
+    ] = None,
+    clip_by_group: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="NORM",
+            help="Clip the gradient of each layer group to this length.",
+            show_default=False,
+        ),
+    ] = None,
+    capsule_at: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            metavar="STEP",
+            help="Keep all of a step in a file for `holdfast replay`. Can be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     precision: PrecisionOption = Precision.FLOAT32,
     accumulate: AccumulateOption = 1,
     rematerialize: RematerializeOption = False,
@@ -92,6 +128,12 @@ def train(
         ),
     ] = None,
     measure: MeasureOption = False,
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse", help="First compute the worst batch of the data once, without learning."
+        ),
+    ] = False,
     assignments: SetOption = None,
     imports: ImportOption = None,
     use: UseOption = None,
@@ -113,6 +155,7 @@ def train(
     from holdfast.cli.terminal import console, error_console
     from holdfast.cli.train.supervision import supervised
     from holdfast.memory.plan import load_plan
+    from holdfast.training.optimization_choice import OptimizationChoice
     from holdfast.training.training_settings import TrainingSettings
     from holdfast.units import parse_bytes
 
@@ -131,14 +174,19 @@ def train(
             accumulation=accumulate,
             rematerialize=("all",) if rematerialize else (),
             class_weights=class_weights,
+            optimization=OptimizationChoice(
+                optimizer=optimizer, schedule=schedule, clip_by_group=clip_by_group or None
+            ),
             evaluate_every=evaluate_every,
             checkpoint_every=checkpoint_every,
             keep=keep,
             patience=patience,
             deterministic=deterministic,
+            capsule_at=tuple(capsule_at or ()),
             memory_bytes=memory_bytes,
             plan=None if plan is None else load_plan(plan),
             measures=measure,
+            rehearses=rehearse,
         ),
     )
     import_parts(imports)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from holdfast.cli.terminal import summary_panel
 from holdfast.cli.train.pace import MeasuredPace
+from holdfast.cli.train.run_watch import RunWatch
 from holdfast.cli.train.stop_notice import stop_notice
 from holdfast.cli.train.train_display import display
 from holdfast.config.summary import SummaryRow
@@ -53,6 +54,7 @@ class TrainReporter(Reporter):
         self._run = run
         self._settings = settings
         self._display = display(terminal)
+        self._watch = RunWatch(run)
         self._pace: MeasuredPace | None = None
         self._stepped_at = 0.0
         self._has_foretold = False
@@ -115,6 +117,7 @@ class TrainReporter(Reporter):
         if self._pace.is_sure and not self._has_foretold:
             self._has_foretold = True
             self._foretell(progress.step, self._pace)
+        self._warn(progress.step)
 
     def saved(self, step: int, path: Any) -> None:
         """Learn how long a checkpoint takes, which comes right after a step."""
@@ -133,6 +136,12 @@ class TrainReporter(Reporter):
         if is_best:
             line.append("  best so far", style="bold green")
         self._terminal.print(line)
+        self._warn(step, is_due=True)
+
+    def _warn(self, step: int, *, is_due: bool = False) -> None:
+        """Print what the doctor finds wrong with the run so far; each thing once."""
+        for text in self._watch.look(step, is_due=is_due):
+            self._terminal.print(Text("error ", style="bold red") + Text(text), soft_wrap=True)
 
     def _foretell(self, step: int, pace: MeasuredPace) -> None:
         seconds, left = pace.step_seconds, pace.seconds_left(step)

@@ -19,6 +19,8 @@ from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.ssd import Ssd, SsdFeatureExtractor
 
+FASTER_RCNN_FPN_PADDING = 32  # fixed in the OD API, whose pad_to_multiple is never read
+
 
 class InputShape(NamedTuple):
     """Height and width at which the network runs: after the resizer and all padding."""
@@ -97,7 +99,6 @@ def halve(size: int, times: int) -> int:
 
 
 _SMALLEST_SIDE = 33
-_FASTER_RCNN_FPN_PADDING = 32  # fixed in the OD API; its pad_to_multiple is never read
 
 
 class _Pyramid(NamedTuple):
@@ -153,7 +154,7 @@ def _padding(detector: Detector, known: Extractor | None) -> int:
         case Ssd(feature_extractor=features) if features:
             return max(1, features.pad_to_multiple)
         case FasterRcnn() if known and known.neck == "fpn":
-            return _FASTER_RCNN_FPN_PADDING
+            return FASTER_RCNN_FPN_PADDING
     return 1
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from holdfast.config.facts.input_sizes import input_shape
 from holdfast.config.facts.networks import detector_of, extractor_of
 from holdfast.config.recipes.fill import recipe_model
-from holdfast.config.recipes.recipe import RECIPES
+from holdfast.config.recipes.recipe_table import RECIPES
 from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.message import Message
 from holdfast.config.schema.model import DetectionModel

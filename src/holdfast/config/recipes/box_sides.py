@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.config.recipes.recipe import RECIPES, Recipe
+from holdfast.config.recipes.recipe import Recipe
+from holdfast.config.recipes.recipe_table import RECIPES
 from holdfast.errors import Problem
 
 # A box of 8 pixels is a single cell of the finest feature map of most networks.
@@ -36,7 +37,7 @@ class MedianSizes:
 def box_at_input(recipe: Recipe, sizes: MedianSizes) -> Sides:
     """Give the median box after the recipe's resizing.
 
-    >>> from holdfast.config.recipes.recipe import find_recipe
+    >>> from holdfast.config.recipes.recipe_table import find_recipe
     >>> sizes = MedianSizes(image=Sides(500, 1000), box=Sides(50, 100))
     >>> box_at_input(find_recipe("fpnlite_320"), sizes)
     Sides(height=32.0, width=32.0)

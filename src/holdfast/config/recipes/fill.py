@@ -162,7 +162,8 @@ def _anchors_text(recipe: Recipe, anchors: FittedAnchors | None) -> str:
     if anchors is None:
         return indent(recipe.anchors, "    ")
     generator = indent(encode(anchors.generator), "      ").rstrip()
-    return f"{_comment(anchors.reason, 4)}\n    anchor_generator {{\n{generator}\n    }}"
+    field = "anchor_generator" if recipe.stages == 1 else "first_stage_anchor_generator"
+    return f"{_comment(anchors.reason, 4)}\n    {field} {{\n{generator}\n    }}"
 
 
 def _training_text(recipe: Recipe, filling: Filling) -> str:

@@ -66,7 +66,7 @@ def plan_schedule(
     Returns:
         Steps, batch size and learning rate.
 
-    >>> from holdfast.config.recipes.recipe import find_recipe
+    >>> from holdfast.config.recipes.recipe_table import find_recipe
     >>> plan = plan_schedule(find_recipe("fpnlite_320"), 1000)
     >>> plan.batch_size, plan.num_steps, plan.learning_rate, plan.warmup_steps
     (16, 5000, 0.01, 500)

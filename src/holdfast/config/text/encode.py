@@ -38,13 +38,14 @@ def _lines(message: Message) -> Iterator[str]:
         value = getattr(message, name)
         if spec.entry is not None:
             for key, mapped in value.items():
-                yield from _block(name, [*_field_lines("key", key), *_field_lines("value", mapped)])
+                yield from _block(name, [*field_lines("key", key), *field_lines("value", mapped)])
         else:
             for element in value if spec.repeated else (value,):
-                yield from _field_lines(name, element)
+                yield from field_lines(name, element)
 
 
-def _field_lines(name: str, value: Any) -> Iterator[str]:
+def field_lines(name: str, value: Any) -> Iterator[str]:
+    """Write one field: a line, or of a message several."""
     if isinstance(value, Message):
         yield from _block(name, _lines(value))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.config.facts.input_sizes import FASTER_RCNN_FPN_PADDING
 from holdfast.config.facts.networks import extractor_of
 from holdfast.config.schema.anchor_generator import AnchorGenerator
 from holdfast.config.schema.box_predictor import BoxPredictor, MaskRCNNBoxPredictor
@@ -117,7 +118,15 @@ def _of_extractor(rcnn: FasterRcnn) -> Iterator[Problem]:
             f"{features.type} has no stride {stride}",
             f"write {' or '.join(map(str, strides))}, and the same in the anchor generator",
         )
-    for name in ("conv_hyperparams", "fpn"):
+    multiple = features.pad_to_multiple
+    if known.neck == "fpn" and multiple != FASTER_RCNN_FPN_PADDING:
+        yield _removable(
+            "feature_extractor.pad_to_multiple",
+            f"inputs of a pyramid are padded to multiples of {FASTER_RCNN_FPN_PADDING}, as the OD "
+            f"API does whatever this says, and not of {multiple}",
+            "remove it",
+        )
+    for name in ("conv_hyperparams", "fpn", "pad_to_multiple"):
         if known.neck is None and features.has(name):
             yield _removable(
                 f"feature_extractor.{name}", f"{features.type} does not obey it", "remove it"

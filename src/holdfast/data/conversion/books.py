@@ -31,6 +31,29 @@ class Encoded(NamedTuple, Generic[Output]):
 Encode = Callable[[Entry, Sample], Encoded[Output]]
 
 
+class Piece(NamedTuple):
+    """A part of an image that is written on its own."""
+
+    entry: Entry
+    sample: Sample
+
+
+class Cutting(NamedTuple):
+    """The pieces of an image, and what became of its boxes."""
+
+    pieces: Iterator[Piece]
+    faults: tuple[Fault, ...] = ()  # boxes that are in no piece
+    changed: tuple[Fault, ...] = ()  # boxes that are in pieces, but not as they were
+
+
+Cut = Callable[[Entry, Sample], Cutting]
+
+
+def uncut(entry: Entry, sample: Sample) -> Cutting:
+    """Leave an image in one piece."""
+    return Cutting(iter([Piece(entry, sample)]))
+
+
 class Books(Generic[Output]):
     """Reads, judges and encodes entries, and keeps account of them."""
 
@@ -41,8 +64,10 @@ class Books(Generic[Output]):
         encode: Encode[Output],
         *,
         strict: bool = False,
+        cut: Cut = uncut,
     ) -> None:
         self.judge, self.encode, self.strict = judge, encode, strict
+        self.cut = cut
         self.names = {item.id - 1: item.name for item in label_map.item}
         self.images = 0
         self.objects: Counter[str] = Counter()
@@ -54,7 +79,8 @@ class Books(Generic[Output]):
         try:
             sample, remarks = entry.read()
             kept, faults = self.judge(sample)
-            encoded = self.encode(entry, kept) if kept is not None else None
+            cutting = self.cut(entry, kept) if kept is not None else None
+            first = self._encoded(cutting.pieces) if cutting is not None else None
         except HoldfastError as error:
             self._leave_out(_unreadable(entry, error))
             return
@@ -63,11 +89,26 @@ class Books(Generic[Output]):
             faults += (Fault(IN_LEFT_OUT, others),) if others or not faults else ()
         for reason, boxes in faults:
             self._leave_out(_incident(entry, reason, boxes=boxes, whole_image=kept is None))
-        if kept is not None and encoded is not None:
-            self.images += 1
-            self.objects.update(self.names[number] for number in kept.classes.tolist())
-            self.remarks += [_incident(entry, each) for each in (*remarks, *encoded.remarks)]
-            yield encoded.value
+        if cutting is None:
+            return
+        for reason, boxes in cutting.faults:
+            self._leave_out(_incident(entry, reason, boxes=boxes))
+        more = first.remarks if first is not None else ()
+        self.remarks += [_incident(entry, each) for each in (*remarks, *more)]
+        self.remarks += [_incident(entry, why, boxes=boxes) for why, boxes in cutting.changed]
+        while first is not None:
+            yield first.value
+            first = self._encoded(cutting.pieces)
+
+    def _encoded(self, pieces: Iterator[Piece]) -> Encoded[Output] | None:
+        """Encode the next piece, and count it; None if there is none."""
+        piece = next(pieces, None)
+        if piece is None:
+            return None
+        encoded = self.encode(piece.entry, piece.sample)
+        self.images += 1
+        self.objects.update(self.names[number] for number in piece.sample.classes.tolist())
+        return encoded
 
     def _leave_out(self, incident: Incident) -> None:
         self.left_out.append(incident)

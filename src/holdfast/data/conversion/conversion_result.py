@@ -39,7 +39,10 @@ class SplitResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """A finished conversion. Boxes written and boxes left out are all boxes of the source."""
+    """A finished conversion. Boxes written and boxes left out are all boxes of the source.
+
+    Of images that were cut into tiles, each tile counts as an image, and a box in each of them.
+    """
 
     out: str
     format: str  # that was read

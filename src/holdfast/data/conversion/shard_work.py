@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Generic
 
-from holdfast.data.conversion.books import Books, Encode, Output, refuse_first
+from holdfast.data.conversion.books import Books, Cut, Encode, Output, refuse_first, uncut
 from holdfast.data.conversion.judge import Judge
 from holdfast.data.conversion.shard_manifest import ShardManifest, ShardRecord, shard_key
 from holdfast.data.conversion.shard_plan import Shard
@@ -29,7 +29,9 @@ class Work(Generic[Output]):
         *,
         strict: bool,
         progress: Progress,
+        cut_of_split: Callable[[str], Cut] = lambda split: uncut,
     ) -> None:
+        self.cut_of_split = cut_of_split
         self.source, self.manifest, self.judge = source, manifest, judge
         self.encode, self.write = encode, write
         self.strict, self.progress = strict, progress
@@ -54,7 +56,13 @@ class Work(Generic[Output]):
         return record
 
     def _write(self, shard: Shard, key: str) -> ShardRecord:
-        books = Books(self.source.label_map, self.judge, self.encode, strict=self.strict)
+        books = Books(
+            self.source.label_map,
+            self.judge,
+            self.encode,
+            strict=self.strict,
+            cut=self.cut_of_split(shard.split),
+        )
 
         def outputs() -> Iterator[Output]:
             for entry in shard.entries:

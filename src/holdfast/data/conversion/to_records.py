@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from holdfast.config.label_map import save_label_map
 from holdfast.config.schema.label_map_items import StringIntLabelMap
-from holdfast.data.conversion.books import Encoded, refusal, refuse_first
+from holdfast.data.conversion.books import Encoded, refusal, refuse_first, uncut
 from holdfast.data.conversion.conversion_result import Conversion, group_incidents, summarize_splits
+from holdfast.data.conversion.cut_tiles import TileRule, cutter
 from holdfast.data.conversion.judge import Judge, judge_validity
 from holdfast.data.conversion.shard_manifest import ShardManifest, ShardRecord, origin_of
 from holdfast.data.conversion.shard_plan import ShardPlan, plan_shards
@@ -36,6 +39,7 @@ def convert(
     keep_splits: bool = True,
     strict: bool = False,
     judge: Judge | None = None,
+    tile_rule: TileRule | None = None,
     progress: Progress = silent,
 ) -> Conversion:
     """Write a source as OD API TFRecords `train.record-00000-of-00004`, … and label_map.pbtxt.
@@ -43,9 +47,13 @@ def convert(
     One image is in memory at a time. Called again with the same settings it goes on where it was
     stopped: finished shards of unchanged files are kept. What cannot be read or does not pass the
     judge (None: the checks that training makes) is left out and listed in the result; strict makes
-    the first such thing an error.
+    the first such thing an error. With a tile_rule, tiles are written instead of images; those of
+    one image are always in one split.
     """
     out = data_files.expand(out).rstrip("/")
+    if tile_rule is not None:
+        selection = f"{source.selection} {tile_rule}".strip()
+        source = replace(source, selection=selection, notes=(*source.notes, tile_rule.note))
     passes = TwoPasses(progress)
     plan = plan_shards(
         source,
@@ -64,7 +72,14 @@ def convert(
 
     judge = judge or judge_validity(source.label_map)
     work = Work(
-        source, manifest, judge, encode, write_shard, strict=strict, progress=passes.writing
+        source,
+        manifest,
+        judge,
+        encode,
+        write_shard,
+        strict=strict,
+        progress=passes.writing,
+        cut_of_split=partial(cutter, tile_rule) if tile_rule else lambda split: uncut,
     )
     records = work.do_all(plan.shards)
     return _conversion(out, source, plan, records, shards_kept=work.kept)

@@ -82,6 +82,13 @@ def count_boxes(record: bytes) -> int:
     return max((_length(features[key]) for key in keys if key in features), default=0)
 
 
+def encoded_image(record: bytes) -> bytes:
+    """Give the image of a record as stored, without parsing the rest; b"" if there is none."""
+    stored = _features(record).get("image/encoded")
+    values = stored.bytes_list.value if stored is not None else ()
+    return bytes(values[0]) if values else b""
+
+
 def _features(record: bytes) -> dict[str, tf.train.Feature]:
     example = tf.train.Example()
     try:

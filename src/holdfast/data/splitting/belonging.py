@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.data.splitting.appearance import NEIGHBORS, Appearance, alike, pairs_alike
+from holdfast.data.splitting.tile_names import image_of_tile
 
 # More images of one name are not copies of one: people call a thousand downloads `images.jpg`.
 _MOST_COPIES = 50
@@ -38,7 +39,7 @@ class Bonds(NamedTuple):
 
 
 def find_bonds(names: Sequence[str], appearances: Sequence[Appearance | None]) -> Bonds:
-    """Find copies by name, frames of a video, and near-duplicates.
+    """Find copies by name, tiles of one image, frames of a video, and near-duplicates.
 
     names are the paths of the images, or at least their file names. Numbers alone do not make a
     video: many data sets number unrelated photographs, so that neighbors must look alike too.
@@ -47,6 +48,8 @@ def find_bonds(names: Sequence[str], appearances: Sequence[Appearance | None]) -
     for first, second in _copies(names):
         together.join(first, second, "augmented copies")
     copies = together.labels.copy()
+    for first, second in _tiles(names):
+        together.join(first, second, "tiles of one image")
     seen = [index for index, look in enumerate(appearances) if look is not None]
     looks = [look for look in appearances if look is not None]
     if looks:
@@ -93,6 +96,15 @@ def _copies(names: Sequence[str]) -> Iterator[tuple[int, int]]:
         exported = any(_ROBOFLOW.search(_without_ending(names[index])) for index in indices)
         if (changed or exported) and len(indices) <= _MOST_COPIES:
             yield from ((indices[0], other) for other in indices[1:])
+
+
+def _tiles(names: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of tiles that were cut from one image."""
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        image = image_of_tile(_without_ending(name))
+        if image is not None and first.setdefault(image, index) != index:
+            yield first[image], index
 
 
 def _original(stem: str, originals: set[str]) -> str:

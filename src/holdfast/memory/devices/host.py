@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
+_REFERENCES = Path("/proc/self/clear_refs")
+_RESET_PEAK = "5"  # what Linux calls it
 
 
 def resident_bytes() -> int:
@@ -21,6 +23,29 @@ def resident_bytes() -> int:
 
 def peak_bytes() -> int:
     """Give the most memory that the process ever held."""
+    return max(_peak(), *_earlier_peaks)
+
+
+def count_peak_anew() -> bool:
+    """Let `recent_peak_bytes` begin at what is held now; False where the system cannot do that."""
+    before = _peak()
+    try:
+        _REFERENCES.write_text(_RESET_PEAK)
+    except OSError:
+        return False
+    _earlier_peaks[:] = [max(before, *_earlier_peaks)]
+    return True
+
+
+def recent_peak_bytes() -> int:
+    """Give the most memory that the process held since its peak was last counted anew."""
+    return _peak()
+
+
+_earlier_peaks: list[int] = [0]  # the highest before a count was begun anew
+
+
+def _peak() -> int:
     peak = _status_bytes("VmHWM")
     if peak is not None:
         return peak

@@ -25,6 +25,7 @@ class TracedStep:
     blocks: tuple[str, ...] = ()  # names of the parts that activations are counted by
     accumulation: int = 1  # rounds of the loop that computes gradients; 1: there is none
     trains_batch_norm: bool = True  # some batch norm sees the batch: pieces of it are not the same
+    most_region_chunks: int = 1  # that its regions can be looked at in, one after the other
     largest: LargestShapes = field(default_factory=dict)
 
 

@@ -17,6 +17,8 @@ from holdfast.memory.predict.items import (
     SLOTS,
     WEIGHTS,
 )
+from holdfast.memory.search.ladder import fewer_regions_at_once
+from holdfast.memory.search.suggestion import MemorySuggestion
 from holdfast.units import bytes_text
 
 Predict = Callable[[StepSettings], MemoryPlan]
@@ -36,6 +38,7 @@ class StepChoice:
     plan: MemoryPlan
     reasons: tuple[str, ...]
     tried: tuple[MemoryPlan, ...]  # in order, the chosen one among them
+    suggestions: tuple[MemorySuggestion, ...] = ()  # where nothing fits
 
     @property
     def time_factor(self) -> float:
@@ -49,14 +52,16 @@ def search(
     kept_bytes: Mapping[str, int],
     *,
     trains_batch_norm: bool,
+    most_chunks: int = 1,
     is_exact: bool = True,
 ) -> StepChoice:
     """Find settings that fit, beginning with the wanted ones, which are kept if they do.
 
     kept_bytes: what each block that can be rematerialized keeps for the gradient.
     trains_batch_norm: then pieces change what batch norm sees, so blocks are computed twice before
-    the batch is split. Otherwise both give the same numbers, and pieces cost less. is_exact: the
-    limit is what the prediction counts, so that no more blocks than needed are computed twice.
+    the batch is split. Otherwise both give the same numbers, and pieces cost less. most_chunks: in
+    how many the regions of a second stage can be looked at. is_exact: the limit is what the
+    prediction counts, so that no more blocks than needed are computed twice.
     """
     tried: list[MemoryPlan] = []
 
@@ -71,7 +76,7 @@ def search(
     if first.fits:
         return StepChoice(plan=first, reasons=("It fits as it is.",), tried=tuple(tried))
     every = tuple(dict.fromkeys((*wanted.rematerialize, *_by_size(kept_bytes))))
-    for settings in _rungs(first, every, trains_batch_norm):
+    for settings in _rungs(first, every, trains_batch_norm, most_chunks):
         plan = attempt(settings)
         if plan.fits:
             if is_exact:
@@ -84,7 +89,7 @@ def search(
 
 
 def _rungs(
-    first: MemoryPlan, every: tuple[str, ...], trains_batch_norm: bool
+    first: MemoryPlan, every: tuple[str, ...], trains_batch_norm: bool, most_chunks: int
 ) -> Iterator[StepSettings]:
     """Yield ever smaller settings, leaving out those that surely do not suffice."""
     wanted = first.settings
@@ -93,8 +98,13 @@ def _rungs(
         for count in pieces[1:]:
             if _estimate(first, wanted.batch_size // count) <= _room(first):
                 yield _split(wanted, count)
+    chunked = replace(
+        wanted, region_chunks=fewer_regions_at_once(wanted.region_chunks, most_chunks)
+    )
+    yield chunked  # only regions are computed twice then
+    yield replace(wanted, rematerialize=every)
     for count in pieces:
-        yield replace(_split(wanted, count), rematerialize=every)
+        yield replace(_split(chunked, count), rematerialize=every)
 
 
 def _is_less(plan: MemoryPlan, than: MemoryPlan) -> bool:
@@ -188,6 +198,11 @@ def _reasons(
             f"{len(settings.rematerialize)} blocks ({which}) are computed again for the gradient "
             "instead of being kept: the numbers stay the same, a step takes longer."
         )
+    if settings.region_chunks != first.settings.region_chunks:
+        yield (
+            f"The regions of the second stage are looked at in {settings.region_chunks} chunks, "
+            "one after the other, and again for the gradient: the numbers stay the same."
+        )
     if settings.accumulation != first.settings.accumulation:
         yield (
             f"Each batch of {settings.batch_size} is computed in {settings.accumulation} pieces of "
@@ -206,8 +221,10 @@ def _reasons(
 def _missing(plan: MemoryPlan) -> str:
     over = plan.base_bytes + plan.predicted_peak_bytes - plan.limit_bytes
     images, blocks = plan.settings.micro_batch, len(plan.settings.rematerialize)
+    chunks = plan.settings.region_chunks
     return (
         f"Nothing fits: with {images} image{'s' if images > 1 else ''} at a time and "
-        f"{blocks or 'no'} block{'' if blocks == 1 else 's'} computed twice, which needs least, "
+        f"{blocks or 'no'} block{'' if blocks == 1 else 's'} computed twice"
+        f"{f', regions in {chunks} chunks' if chunks > 1 else ''}, which needs least, "
         f"{bytes_text(over)} are missing."
     )

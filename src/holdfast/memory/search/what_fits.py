@@ -54,6 +54,7 @@ def tried_in(settings: StepSettings, tried: Sequence[MemoryPlan]) -> MemoryPlan 
         for plan in tried
         if plan.settings.accumulation == settings.accumulation
         and plan.settings.precision == settings.precision
+        and plan.settings.region_chunks == settings.region_chunks
         and bool(plan.settings.rematerialize) == bool(settings.rematerialize)
     ]
     # A search begins with all blocks that keep anything, and then takes fewer.

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from holdfast.config.facts.feature_maps import feature_maps
 from holdfast.config.facts.input_sizes import InputShape
-from holdfast.config.facts.networks import network_of
+from holdfast.config.facts.networks import Detector, network_of
 from holdfast.config.facts.resolution import ChangedResolution, changed_resolution
 from holdfast.config.schema.matcher import Matcher
 from holdfast.config.schema.model import DetectionModel
-from holdfast.config.schema.ssd import Ssd, SsdFeatureExtractor
+from holdfast.config.schema.ssd import Ssd
 from holdfast.data.input.build_input import build_resizer
 from holdfast.data.survey.anchor_coverage import (
     AnchorCoverage,
@@ -45,7 +45,7 @@ def anchor_coverage(
     statistics: Statistics,
     progress: Progress = silent,
 ) -> Covered | None:
-    """Read the boxes once more, without pixels; None where there is no single-stage detector."""
+    """Read the boxes once more, without pixels; None where there are no anchors."""
     layout = anchor_layout(model)
     if layout is None:
         return None
@@ -62,26 +62,31 @@ _USUAL_THRESHOLD = 0.5
 
 
 def anchor_layout(model: DetectionModel) -> AnchorLayout | None:
-    """Say where a model lays its anchors; None where there is no single-stage detector."""
+    """Say where a model lays its anchors; None where there are none."""
     network = network_of(model)
-    if network is None or not isinstance(network.detector, Ssd):
+    if network is None or network.generator.chosen("anchor_generator_oneof") is None:
         return None
-    detector = network.detector
-    if detector.image_resizer is None or detector.anchor_generator is None:
+    generator, detector = build_anchor_generator(network.generator), network.detector
+    resizer = detector.image_resizer
+    if resizer is None:
         return None
-    generator = build_anchor_generator(detector.anchor_generator)
-    multiple = (detector.feature_extractor or SsdFeatureExtractor()).pad_to_multiple
+    features = model.ssd.feature_extractor if model.ssd is not None else None
+    multiple = features.pad_to_multiple if features is not None else 1
 
     def anchors(height: int, width: int) -> list[NDArray[np.float32]]:
         padded = InputShape(_pad(height, multiple), _pad(width, multiple), fixed=True)
         shapes = [(each.height, each.width) for each in feature_maps(model, padded)]
-        laid_out = generator.anchors(shapes, height, width)
+        if isinstance(detector, Ssd):
+            laid_out = generator.anchors(shapes, height, width)
+        else:  # two stages lay them in pixels
+            sides = np.array([height, width] * 2, np.float32)
+            laid_out = [np.asarray(each) / sides for each in generator.anchors(shapes, 1, 1)]
         return [each.reshape(*shape, -1, 4) for each, shape in zip(laid_out, shapes, strict=True)]
 
     return AnchorLayout(
-        frame=frame_of(build_resizer(detector.image_resizer)),
+        frame=frame_of(build_resizer(resizer)),
         anchors=anchors,
-        iou_threshold=_threshold(detector.matcher or Matcher()),
+        iou_threshold=_threshold(detector),
     )
 
 
@@ -100,8 +105,15 @@ def _at(layout: AnchorLayout, shape: InputShape) -> AnchorLayout:
     return replace(layout, frame=frame)
 
 
-def _threshold(matcher: Matcher) -> float:
-    chosen = matcher.argmax_matcher
+def _threshold(detector: Detector) -> float:
+    """Give the overlap from which an anchor learns a box.
+
+    A first stage asks for more, but takes the best anchor of each box whatever it overlaps: half
+    is what it can correct well.
+    """
+    if not isinstance(detector, Ssd):
+        return _USUAL_THRESHOLD
+    chosen = (detector.matcher or Matcher()).argmax_matcher
     has_own = chosen is not None and not chosen.ignore_thresholds
     return chosen.matched_threshold if chosen and has_own else _USUAL_THRESHOLD
 

@@ -14,6 +14,8 @@ import keras
 
 from holdfast.data.sample import GroundTruth
 from holdfast.geometry.tensor import Tensor
+from holdfast.models.detectors.learning_signs import LearningSigns
+from holdfast.models.detectors.place_losses import PlaceLosses
 from holdfast.models.inference.detections import Detections
 from holdfast.models.part_names import LegacyNames
 
@@ -91,6 +93,16 @@ class Detector(Protocol):
         self, predictions: Predictions, prepared: Prepared, normalizers: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
         """Give the loss terms, one for each normalizer; the terms of a batch's parts add up."""
+
+    def signs(
+        self, predictions: Predictions, prepared: Prepared, truth: GroundTruth
+    ) -> LearningSigns:
+        """Give what its places say beside what they learn, of predictions made in training."""
+
+    def place_losses(
+        self, predictions: Predictions, prepared: Prepared, normalizers: Mapping[str, Tensor]
+    ) -> dict[str, PlaceLosses]:
+        """Give the loss terms by place, for those terms that are made of places."""
 
     def targets(self, truth: GroundTruth, sizes: Tensor, predictions: Predictions) -> Prepared:
         """Say what there is to learn from a whole batch."""

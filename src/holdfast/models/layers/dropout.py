@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from holdfast.geometry.chance import uniform
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.layers.randomness import layer_seeds
+from holdfast.models.layers.randomness import current_chunk, layer_seeds
 
 
 class Dropout(keras.layers.Layer):
@@ -42,8 +42,14 @@ class Dropout(keras.layers.Layer):
 def _drawn(seeds: Tensor, inputs: Tensor, shape: Sequence[int] | Tensor) -> Tensor:
     """Draw one number for each entry of a shape, for each row of the inputs.
 
-    The rows are images, or an equal number of regions of each image: they share its seed.
+    The rows are images, or an equal number of regions of each image: they share its seed. A chunk
+    of the regions draws what it draws among all of them.
     """
+    chunk = current_chunk()
+    if chunk is not None:
+        drawn = uniform(seeds, tf.concat([[chunk.regions], shape], axis=0))
+        drawn = drawn[:, chunk.start : chunk.end]
+        return tf.reshape(drawn, tf.concat([[-1], shape], axis=0))
     if seeds.shape[0] is not None and seeds.shape[0] == inputs.shape[0]:
         return uniform(seeds, shape)
     rows, images = tf.shape(inputs)[0], tf.shape(seeds)[0]

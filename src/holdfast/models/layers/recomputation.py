@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.layers.randomness import current_seeds, looking_at
+from holdfast.models.layers.randomness import current_chunk, current_seeds, looking_at
 
 
 class _Thread(threading.local):
@@ -48,7 +48,7 @@ def kernel_first(layer: keras.layers.Layer, inputs: Tensor) -> Tensor:
 
         def gradient(upstream: Tensor, variables: Any = None) -> Any:
             of_variables = tape.gradient(outputs, list(variables or ()), upstream)
-            (late,) = _behind([upstream], of_variables)
+            (late,) = behind([upstream], of_variables)
             return tape.gradient(outputs, values, late), of_variables
 
         return outputs, gradient
@@ -63,26 +63,27 @@ def recomputed(function: Callable[..., Any], inputs: Any, variables: Sequence[tf
     """
     flat = tf.nest.flatten(inputs)
     seeds = current_seeds(flat[0].shape[0] or tf.shape(flat[0])[0])
+    chunk = current_chunk()
     outputs: list[Any] = []  # the structure of the result, which custom_gradient flattens
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def run(*arguments: Tensor) -> Any:
-        with looking_at(seeds):
+        with looking_at(seeds, chunk):
             result = function(tf.nest.pack_sequence_as(inputs, arguments))
         outputs.append(result)
 
         def gradient(*upstream: Tensor, variables: Any = None) -> Any:
-            again = _behind(arguments, upstream)
+            again = behind(arguments, upstream)
             with tf.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(again)
                 tape.watch(targets)
-                with looking_at(seeds), _second_run():
+                with looking_at(seeds, chunk), second_run():
                     repeated = function(tf.nest.pack_sequence_as(inputs, again))
             of_inputs, of_variables = tape.gradient(
                 tf.nest.flatten(repeated), [again, list(variables or ())], list(upstream)
             )
             # The next block to be computed again waits until nothing of this one is needed.
-            return _behind(of_inputs, of_variables), of_variables
+            return behind(of_inputs, of_variables), of_variables
 
         return tf.nest.flatten(result), gradient
 
@@ -91,14 +92,15 @@ def recomputed(function: Callable[..., Any], inputs: Any, variables: Sequence[tf
     return tf.nest.pack_sequence_as(outputs[-1], tf.nest.flatten(results))
 
 
-def _behind(values: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> list[Any]:
+def behind(values: Sequence[Tensor | None], others: Sequence[Tensor | None]) -> list[Any]:
     """Make values available only after others are there: else too much would be alive at once."""
     with tf.control_dependencies([each for each in others if each is not None]):
         return [None if value is None else tf.identity(value) for value in values]
 
 
 @contextmanager
-def _second_run() -> Iterator[None]:
+def second_run() -> Iterator[None]:
+    """Let layers know that what they compute now was computed before."""
     before, _thread.is_second_run = _thread.is_second_run, True
     try:
         yield

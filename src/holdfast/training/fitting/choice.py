@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Protocol
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.config.text.encode import encode
+from holdfast.config.text.overrides import apply_overrides
 from holdfast.errors import HoldfastError
 from holdfast.memory.devices.allocation import has_arena
 from holdfast.memory.devices.device import ADDRESS_SPACE, CPU, GPU, Limit
@@ -26,8 +27,9 @@ from holdfast.memory.predict.prediction import Prediction, Surroundings, predict
 from holdfast.memory.predict.traced_step import TracedEvaluation, TracedStep
 from holdfast.memory.search.measured import measure
 from holdfast.memory.search.planner import StepChoice, search
+from holdfast.memory.search.suggestion import MemorySuggestion
 from holdfast.memory.search.what_fits import Fits, tried_in, what_fits
-from holdfast.training.fitting.suggestions import suggestions
+from holdfast.training.fitting.suggestions import fewer_regions, suggestions
 from holdfast.training.fitting.tracing import StepTracer
 from holdfast.training.fitting.worst_batch import WorstBatch, worst_batch
 
@@ -62,8 +64,10 @@ class Fitting:
     base_bytes: int  # held before the detector is built
     tracer: Tracer
     correction: float = 1.0  # what a step really needed, over what was predicted for it
-    # By precision; an evaluation is the same however a step is computed.
-    phases: dict[str, EvaluationPhase | None] = field(default_factory=dict, compare=False)
+    # By precision and chunks; an evaluation is the same however else a step is computed.
+    phases: dict[tuple[str, int], EvaluationPhase | None] = field(
+        default_factory=dict, compare=False
+    )
 
     def plan(self, settings: StepSettings) -> MemoryPlan:
         """Predict one way to compute the step."""
@@ -72,7 +76,8 @@ class Fitting:
     def choose(self, wanted: StepSettings, heard: Heard = lambda plan: None) -> StepChoice:
         """Search for settings that fit, beginning with the wanted ones.
 
-        heard is told of each plan that is tried, as soon as it is known.
+        heard is told of each plan that is tried, as soon as it is known. Where nothing fits, the
+        choice says what would have to change in the config.
         """
         traced = self.tracer.step(wanted)
         if wanted.rematerialize == ALL:
@@ -85,14 +90,18 @@ class Fitting:
             heard(plan)
             return plan
 
-        return search(
+        choice = search(
             predicted,
             wanted,
             prediction.block_bytes,
             trains_batch_norm=traced.trains_batch_norm,
+            most_chunks=traced.most_region_chunks,
             # Who runs out of addresses on a CPU is not told but killed: no close shaves.
             is_exact=self.limit.source != ADDRESS_SPACE,
         )
+        if choice.plan.fits:
+            return choice
+        return replace(choice, suggestions=tuple(self._suggestions(choice.plan)))
 
     def plans(self, settings: Sequence[StepSettings]) -> list[MemoryPlan]:
         """Predict several ways; one is traced while TensorFlow optimizes the one before."""
@@ -129,11 +138,23 @@ class Fitting:
             rows.append(what_fits(plan, _PIXEL_RATIOS))
         return (*rows, *(what_fits(plan, _PIXEL_RATIOS) for plan in others))
 
-    def suggestions(self, choice: StepChoice) -> tuple[str, ...]:
-        """Say what would have to change in the config where nothing fits."""
-        if choice.plan.fits or self.config.model is None:
-            return ()
-        return tuple(suggestions(self.config.model, choice.plan))
+    def _suggestions(self, smallest: MemoryPlan) -> Iterator[MemorySuggestion]:
+        """Say what would have to change in the config: what saves most first, as far as known."""
+        if self.config.model is None:
+            return
+        regions = (
+            replace(each, saved_bytes=self._saved_bytes(each, smallest))
+            for each in fewer_regions(self.config.model, smallest)
+        )
+        saving = [each for each in regions if each.saved_bytes and each.saved_bytes > 0]
+        yield from sorted(saving, key=lambda each: -(each.saved_bytes or 0))
+        yield from suggestions(self.config.model, smallest)
+
+    def _saved_bytes(self, change: MemorySuggestion, smallest: MemoryPlan) -> int:
+        """Predict the step of a config that was changed, and give how much smaller its peak is."""
+        config, _ = apply_overrides(self.config, change.options)
+        changed = replace(self, config=config, tracer=StepTracer(config, self.worst), phases={})
+        return smallest.predicted_peak_bytes - changed.plan(smallest.settings).predicted_peak_bytes
 
     def _predict(self, traced: TracedStep, settings: StepSettings) -> Prediction:
         with ThreadPoolExecutor(1) as pool:
@@ -142,12 +163,13 @@ class Fitting:
             return predict_graph(optimized.result(), traced, self._surroundings(phase))
 
     def _phase(self, settings: StepSettings) -> EvaluationPhase | None:
-        if settings.precision not in self.phases:
+        key = settings.precision, settings.region_chunks
+        if key not in self.phases:
             traced = self.tracer.evaluation(settings)
-            self.phases[settings.precision] = (
+            self.phases[key] = (
                 None if traced is None else follow_evaluation(traced, device=self.limit.device)
             )
-        return self.phases[settings.precision]
+        return self.phases[key]
 
     def _surroundings(self, evaluation: EvaluationPhase | None) -> Surroundings:
         return Surroundings(
@@ -207,6 +229,7 @@ def wanted_settings(
     precision: str,
     accumulation: int,
     rematerialize: tuple[str, ...],
+    region_chunks: int = 1,
 ) -> StepSettings:
     """Give what the user asks for, on one device."""
     batch = (config.train_config or TrainConfig()).batch_size or 1
@@ -220,6 +243,7 @@ def wanted_settings(
         accumulation=accumulation,
         precision=precision,
         rematerialize=rematerialize,
+        region_chunks=region_chunks,
     )
 
 

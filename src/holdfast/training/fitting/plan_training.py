@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import tensorflow as tf
 
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.data.input.evaluation_input import LabeledTruth
 from holdfast.data.sample import Batch, GroundTruth
 from holdfast.errors import HoldfastError
@@ -19,6 +20,7 @@ from holdfast.memory.plan import BatchShape, MemoryPlan, StepSettings
 from holdfast.memory.predict.prediction import UnpredictableError
 from holdfast.memory.predict.traced_step import TracedEvaluation, TracedStep
 from holdfast.memory.search.planner import StepChoice
+from holdfast.training.build_training import alike_in_memory
 from holdfast.training.cluster import num_workers
 from holdfast.training.fitting.choice import Fitting, choose_measured
 from holdfast.training.fitting.search_process import search_apart
@@ -106,12 +108,18 @@ def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
     if limit.source == ADDRESS_SPACE:
         save_address_space()
     return Fitting(
-        config=session.config,
+        config=_planned_config(session),
         worst=worst,
         limit=limit,
         base_bytes=session.base_bytes if limit.device == CPU else 0,
         tracer=_SessionTracer(session, worst),
     )
+
+
+def _planned_config(session: Session) -> TrainEvalPipelineConfig:
+    """Give the config as far as memory knows it: with what the optimizer has to remember."""
+    train = alike_in_memory(session.train_config, session.settings.optimization.optimizer)
+    return session.config.replace(train_config=train)
 
 
 class _SessionTracer:
@@ -124,11 +132,11 @@ class _SessionTracer:
     def step(self, settings: StepSettings) -> TracedStep:
         session = self._session
         if session.strategy.num_replicas_in_sync > 1:
-            return trace_step(session.config, settings, self._worst.shape)
+            return trace_step(_planned_config(session), settings, self._worst.shape)
         session.switch(settings)
         specification = session.pipeline().batches().element_spec
         return traced_step(
-            session.detector, session.step, _worst_specification(specification, self._worst.shape)
+            session.detector, session.step, worst_specification(specification, self._worst.shape)
         )
 
     def evaluation(self, settings: StepSettings) -> TracedEvaluation | None:
@@ -145,7 +153,7 @@ class _SessionTracer:
         return traced_evaluation(parts.step, specification, worst.batches)
 
 
-def _worst_specification(specification: Batch, shape: BatchShape) -> Batch:
+def worst_specification(specification: Batch, shape: BatchShape) -> Batch:
     """Fill in the sides that differ from batch to batch; what is not there is None."""
     truth = _worst_truth(specification.truth, shape)
     images = _filled(specification.images, (None, shape.height, shape.width))
@@ -189,7 +197,7 @@ def _does_not_fit(
     plan = choice.plan
     needed = bytes_text(plan.base_bytes + plan.predicted_peak_bytes)
     text = f"{' '.join(choice.reasons)} It needs {needed}; there are {bytes_text(plan.limit_bytes)}"
-    advice = " ".join(fitting.suggestions(choice))
+    advice = " ".join(f"{each}." for each in choice.suggestions)
     if settings.memory_bytes is not None:
         raise TrainingFailedError(f"{text} (--memory).", fix=advice or "Give more --memory.")
     reporter.note(f"{text} ({fitting.limit.source}). Trying anyway. {advice}".rstrip())

@@ -21,6 +21,7 @@ from holdfast.errors import HoldfastError
 from holdfast.memory.devices.allocation import ENVIRONMENT, save_address_space
 from holdfast.memory.plan import MemoryPlan, StepSettings, read_plan, read_settings
 from holdfast.memory.search.planner import StepChoice
+from holdfast.memory.search.suggestion import read_suggestion
 
 
 def search_apart(fitting: Any, wanted: StepSettings) -> StepChoice:
@@ -31,6 +32,7 @@ def search_apart(fitting: Any, wanted: StepSettings) -> StepChoice:
         plan=read_plan(answer["plan"]),
         reasons=tuple(answer["reasons"]),
         tried=tuple(read_plan(each) for each in answer["tried"]),
+        suggestions=tuple(read_suggestion(each) for each in answer["suggestions"]),
     )
 
 
@@ -113,6 +115,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         "plan": choice.plan.document(),
         "reasons": list(choice.reasons),
         "tried": [plan.document() for plan in choice.tried],
+        "suggestions": [each.document() for each in choice.suggestions],
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -18,10 +19,11 @@ from holdfast.memory.plan import BatchShape, StepSettings
 from holdfast.memory.predict.traced_step import TracedEvaluation, TracedStep
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.interface import Detector
+from holdfast.models.detectors.region_chunks import most_region_chunks
 from holdfast.models.layers.batch_norm import trains_batch_norm
 from holdfast.training import build_training
 from holdfast.training.fitting.worst_batch import WorstBatch, WorstEvaluation
-from holdfast.training.session import named_blocks, rematerialize
+from holdfast.training.session import compute_as, named_blocks
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.out_of_memory import release
 
@@ -55,7 +57,7 @@ class StepTracer:
     def step(self, settings: StepSettings) -> TracedStep:
         """Trace the step of these settings; what was traced before is forgotten."""
         detector, step = self._build(settings)
-        rematerialize(detector, settings.rematerialize)
+        compute_as(detector, settings)
         step.split(settings.accumulation)
         release()
         specification = batch_specification(
@@ -68,9 +70,11 @@ class StepTracer:
         worst = self._worst.evaluation
         if worst is None:
             return None
-        step = build_evaluation_step(self._config, self._build(settings).detector, with_loss=True)
-        fields = self._build(settings).detector.truth_fields
-        return traced_evaluation(step, evaluation_specification(worst, fields), worst.batches)
+        detector = self._build(settings).detector
+        compute_as(detector, settings)
+        step = build_evaluation_step(self._config, detector, with_loss=True)
+        specification = evaluation_specification(worst, detector.truth_fields)
+        return traced_evaluation(step, specification, worst.batches)
 
     def _build(self, settings: StepSettings) -> BuiltStep:
         if settings.precision not in self._built:
@@ -102,16 +106,23 @@ def traced_step(detector: Detector, step: TrainingStep, specification: Batch) ->
         blocks=tuple(name for name, _ in named_blocks(detector)),
         trains_batch_norm=trains_batch_norm(detector),
         accumulation=step.accumulation,
+        most_region_chunks=most_region_chunks(detector),
     )
 
 
-def build_step(config: TrainEvalPipelineConfig, settings: StepSettings) -> BuiltStep:
+def build_step(
+    config: TrainEvalPipelineConfig,
+    settings: StepSettings,
+    *,
+    class_weights: Sequence[float] | None = None,
+    seed: int = 0,
+) -> BuiltStep:
     """Build the detector and its step, on one device, as a training does."""
     train = config.train_config or TrainConfig()
     optimizer = train.optimizer or OptimizerConfig()
     with tf.distribute.get_strategy().scope():
         detector = build_detector(config, precision=settings.precision)
-        rematerialize(detector, settings.rematerialize)
+        compute_as(detector, settings)
         variables = build_training.build_trained_variables(detector, train).variables
         step = TrainingStep(
             detector,
@@ -121,8 +132,10 @@ def build_step(config: TrainEvalPipelineConfig, settings: StepSettings) -> Built
             rules=build_training.build_gradient_rules(train),
             averages=build_training.build_averages(optimizer, variables),
             loss_scale=build_training.build_loss_scale(settings.precision),
+            class_weights=class_weights,
             penalizes=train.add_regularization_loss,
             accumulation=settings.accumulation,
+            seed=seed,
         )
     return BuiltStep(detector, step)
 

@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from holdfast.geometry.tensor import Tensor
+from holdfast.models.layers.observation import layer_group
 
 Gradients = Sequence[Tensor | None]  # one a variable; None where the loss does not depend on it
 
@@ -18,13 +19,18 @@ Gradients = Sequence[Tensor | None]  # one a variable; None where the loss does 
 class GradientRules:
     """What a config asks for; the gradients it applies to are those of the whole batch."""
 
-    clip_norm: float | None = None  # None: not clipped
+    clip_norm: float | None = None  # of all together; None: not clipped
+    group_norm: float | None = None  # of each layer group, before that; None: not clipped
     bias_multiplier: float = 1.0
 
     def apply(self, gradients: Gradients, variables: Sequence[keras.Variable]) -> Clipped:
         """Multiply those of biases, then clip; without a rule, only measure."""
         multiplied = multiply_bias_gradients(gradients, variables, self.bias_multiplier)
-        return clip_by_global_norm(multiplied, self.clip_norm)
+        if self.group_norm is None:
+            return clip_by_global_norm(multiplied, self.clip_norm)
+        grouped = clip_by_group_norm(multiplied, variables, self.group_norm)
+        clipped = clip_by_global_norm(grouped, self.clip_norm)
+        return clipped._replace(global_norm=tf.linalg.global_norm(multiplied))
 
 
 class Clipped(NamedTuple):
@@ -44,6 +50,24 @@ def clip_by_global_norm(gradients: Gradients, limit: float | None) -> Clipped:
         return Clipped(list(gradients), norm)
     clipped, _ = tf.clip_by_global_norm(gradients, limit, use_norm=norm)
     return Clipped(clipped, norm)
+
+
+def clip_by_group_norm(
+    gradients: Gradients, variables: Sequence[keras.Variable], limit: float
+) -> list[Tensor | None]:
+    """Shorten the gradients of each layer group by one factor where they are too long together.
+
+    One part that explodes does not make the others' steps small.
+    """
+    clipped = list(gradients)
+    groups: dict[str, list[int]] = {}
+    for index, variable in enumerate(variables):
+        groups.setdefault(layer_group(variable.path), []).append(index)
+    for indexes in groups.values():
+        shortened = clip_by_global_norm([gradients[index] for index in indexes], limit).gradients
+        for index, gradient in zip(indexes, shortened, strict=True):
+            clipped[index] = gradient
+    return clipped
 
 
 def multiply_bias_gradients(

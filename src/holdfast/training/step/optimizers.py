@@ -182,8 +182,7 @@ class Adam:
         updates: Tensor,
     ) -> None:
         """Change the variable and the means of its gradient."""
-        if self.weight_decay and len(variable.shape) > 1:
-            variable.assign_sub(learning_rate * self.weight_decay * variable)
+        decay_weights(variable, learning_rate, self.weight_decay)
         count = tf.cast(updates, variable.dtype)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
@@ -197,6 +196,12 @@ class Adam:
             epsilon=self.epsilon,
             grad=gradient,
         )
+
+
+def decay_weights(variable: tf.Variable, learning_rate: Tensor, weight_decay: float) -> None:
+    """Make a kernel smaller by a share of itself, apart from its gradient (arXiv 1711.05101)."""
+    if weight_decay and len(variable.shape) > 1:
+        variable.assign_sub(learning_rate * weight_decay * variable)
 
 
 def _like(variable: tf.Variable, value: float) -> tf.Variable:

@@ -99,5 +99,72 @@ def cosine_decay(
     return tf.where(step > total_steps, 0.0, rate)
 
 
+def cosine_restarts(
+    step: Tensor,
+    *,
+    rate: float,
+    period: float,
+    multiplier: float = 2.0,
+    decay: float = 1.0,
+    warmup: float = 0.0,
+) -> Tensor:
+    """Fall along half a cosine again and again, with warm restarts (arXiv 1608.03983).
+
+    Each period is `multiplier` times as long as the one before, and begins at `decay` times its
+    rate. warmup: steps of a straight line from 0 before the first period.
+
+    >>> rates = [cosine_restarts(step, rate=1, period=10) for step in (0, 5, 10, 20, 30)]
+    >>> [round(float(each), 3) for each in rates]
+    [1.0, 0.5, 1.0, 0.5, 1.0]
+    """
+    passed = tf.maximum(tf.cast(step, tf.float32) - warmup, 0.0) / period  # in first periods
+    if multiplier == 1.0:
+        number = tf.floor(passed)
+        share = passed - number
+    else:
+        # After n periods, (multiplier^n - 1) / (multiplier - 1) first periods have passed. The
+        # smallest part of a step more keeps a restart from being missed by rounding.
+        grown = 1.0 + (passed + 1e-6) * (multiplier - 1.0)
+        number = tf.floor(tf.math.log(grown) / math.log(multiplier) + 1e-6)
+        length = tf.pow(tf.constant(multiplier, tf.float32), number)
+        begun = (length - 1.0) / (multiplier - 1.0)
+        share = tf.clip_by_value((passed - begun) / length, 0.0, 1.0)
+    highest = rate * tf.pow(tf.constant(decay, tf.float32), number)
+    falling = 0.5 * highest * (1.0 + tf.cos(math.pi * share))
+    if not warmup:
+        return falling
+    return tf.where(tf.cast(step, tf.float32) < warmup, _line(step, 0.0, rate / warmup), falling)
+
+
+def one_cycle(
+    step: Tensor,
+    *,
+    rate: float,
+    steps: float,
+    rise: float = 0.3,
+    start: float = 25.0,
+    end: float = 1e4,
+) -> Tensor:
+    """Rise once along half a cosine, then fall far below the beginning (arXiv 1708.07120).
+
+    rise: the share of the steps until the highest rate. The first rate is rate / start, the last
+    that divided by `end`.
+
+    >>> rates = [one_cycle(step, rate=1, steps=100) for step in (0, 30, 100)]
+    >>> [round(float(each), 6) for each in rates]
+    [0.04, 1.0, 4e-06]
+    """
+    passed = tf.clip_by_value(tf.cast(step, tf.float32) / steps, 0.0, 1.0)
+    first, last = rate / start, rate / start / end
+    rising = _half_cosine(passed / max(rise, 1e-6), first, rate)
+    falling = _half_cosine((passed - rise) / max(1.0 - rise, 1e-6), rate, last)
+    return tf.where(passed < rise, rising, falling)
+
+
+def _half_cosine(share: Tensor, begin: float, end: float) -> Tensor:
+    """Go from one rate to another, slowly at both ends; share is 0 to 1."""
+    return end + 0.5 * (begin - end) * (1.0 + tf.cos(math.pi * share))
+
+
 def _line(step: Tensor, start: float, slope: float) -> Tensor:
     return slope * tf.cast(step, tf.float32) + start

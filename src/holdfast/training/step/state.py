@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
+from holdfast.checkpoints.own.own_names import inner_path
 from holdfast.checkpoints.own.saved_checkpoints import Restored
 from holdfast.errors import HoldfastError
 from holdfast.training.step.training_step import TrainingStep
@@ -15,10 +17,11 @@ from holdfast.training.step.training_step import TrainingStep
 def state_of(step: TrainingStep) -> dict[str, tf.Variable]:
     """Name the variables of the detector, the optimizer, the averages and the loss scale."""
     averages = step.averages.variables if step.averages is not None else {}
+    inner = partial(inner_path, step.detector)
     parts: dict[str, Mapping[str, Any]] = {
-        "model": {_inner(each.path): each.value for each in step.detector.variables},
+        "model": {inner(each.path): each.value for each in step.detector.variables},
         "optimizer": step.optimizer.variables,
-        "average": {_inner(path): each for path, each in averages.items()},
+        "average": {inner(path): each for path, each in averages.items()},
         "state/loss_scale": step.loss_scale.variables if step.loss_scale is not None else {},
     }
     return {f"{group}/{name}": each for group, own in parts.items() for name, each in own.items()}
@@ -37,8 +40,3 @@ def restore_state(step: TrainingStep, restored: Restored) -> None:
     values = {name: restored.tensors[name] for name in variables}
     for name, variable in variables.items():
         variable.assign(values[name])
-
-
-def _inner(path: str) -> str:
-    """Give a variable's path without the detector's own name."""
-    return path.partition("/")[2]

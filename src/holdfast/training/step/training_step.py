@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,13 +13,14 @@ from holdfast.data.sample import Batch, GroundTruth
 from holdfast.errors import HoldfastError
 from holdfast.geometry.chance import image_seeds
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.detectors.interface import Detector, Prepared
+from holdfast.models.detectors.interface import Detector, Predictions, Prepared
 from holdfast.models.layers.batch_norm import (
     ChannelStatistics,
     FusedBatchNorm,
     batch_norms,
     collected_statistics,
 )
+from holdfast.models.layers.observation import layer_group
 from holdfast.models.layers.randomness import looking_at
 from holdfast.training.step.averaging import MovingAverages
 from holdfast.training.step.gradients import GradientRules
@@ -37,6 +39,7 @@ class StepOutcome(NamedTuple):
     learning_rate: Tensor  # float32 ()
     gradient_norm: Tensor  # float32 ()  before clipping; not finite: the weights did not move
     group_norms: Tensor  # float32 (groups,)  of the gradients of each layer group
+    is_held: Tensor  # bool ()  the loss is above what `hold_above` allows: the weights did not move
 
 
 class TrainingStep:
@@ -73,9 +76,15 @@ class TrainingStep:
         self.class_weights = class_weights
         self.penalizes = penalizes
         self.seed = seed
-        self.groups = tuple(dict.fromkeys(_group(variable) for variable in variables))
+        self.groups = tuple(dict.fromkeys(layer_group(variable.path) for variable in variables))
         self._strategy = tf.distribute.get_strategy()
         self._expected: Any = None
+        self._held_above = math.inf
+        self._highest_loss = tf.Variable(
+            math.inf,
+            trainable=False,
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+        )
         self.split(accumulation)
 
     @property
@@ -108,6 +117,26 @@ class TrainingStep:
             )
             self.run.get_concrete_function(present, tf.TensorSpec((), tf.int64))
 
+    def hold_above(self, loss: float) -> None:
+        """Let no step move the weights whose total loss is above this, or is not a number.
+
+        All else is computed, and what a step changes before the weights is changed: who holds a
+        step puts that back (`side_state`), and may take the step again.
+        """
+        if loss != self._held_above:  # else nothing is to be done at each step
+            self._held_above = loss
+            self._highest_loss.assign(loss)
+
+    def predict(self, batch: Batch) -> tuple[Prepared, Predictions]:
+        """Give what a piece of a batch has to learn, and what the network says in training."""
+        batch = batch._replace(truth=self._weighed(batch.truth))
+        prepared = self._prepared(batch)
+        return prepared, self._predictions(batch, prepared)
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """Give what a piece of a batch has to learn, before any network runs."""
+        return self._prepared(batch._replace(truth=self._weighed(batch.truth)))
+
     def _run(self, batch: Batch, step: Tensor) -> StepOutcome:
         """Take the step with this number, from 0, on the parts of a batch."""
         learning_rate = self.schedule(step)
@@ -117,7 +146,9 @@ class TrainingStep:
         is_finite = tf.math.is_finite(norm)
         # All that needs memory comes before the first weight moves: if it runs out, none has.
         computed = self._local((losses, gradients, group_norms))
-        tf.cond(is_finite, lambda: self._update(gradients, learning_rate, computed), lambda: False)
+        is_held = tf.logical_not(self._first(losses[TOTAL]) <= self._highest_loss.read_value())
+        moves = tf.logical_and(is_finite, tf.logical_not(is_held))
+        tf.cond(moves, lambda: self._update(gradients, learning_rate, computed), lambda: False)
         if self.loss_scale is not None:
             self.loss_scale.update(is_finite)
         return StepOutcome(
@@ -125,6 +156,7 @@ class TrainingStep:
             learning_rate=learning_rate,
             gradient_norm=norm,
             group_norms=group_norms,
+            is_held=is_held,
         )
 
     def _update(self, gradients: Any, learning_rate: Tensor, computed: list[Tensor]) -> bool:
@@ -211,17 +243,19 @@ class TrainingStep:
 
         Side by side with it, small tensors of the targets would take the place of freed large ones.
         """
-        detector = self.detector
-        with _after(tf.nest.flatten(prepared)):
-            images = tf.identity(batch.images)
-        inputs = detector.normalize(images, batch.sizes)
-        with looking_at(image_seeds(self.seed, batch.positions)):
-            predictions = detector(
-                inputs, sizes=batch.sizes, truth=batch.truth, prepared=prepared, training=True
-            )
-        terms = detector.terms(predictions, prepared, normalizers)
+        predictions = self._predictions(batch, prepared)
+        terms = self.detector.terms(predictions, prepared, normalizers)
         _check_names(terms, normalizers)
         return terms
+
+    def _predictions(self, batch: Batch, prepared: Prepared) -> Predictions:
+        with _after(tf.nest.flatten(prepared)):
+            images = tf.identity(batch.images)
+        inputs = self.detector.normalize(images, batch.sizes)
+        with looking_at(image_seeds(self.seed, batch.positions)):
+            return self.detector(
+                inputs, sizes=batch.sizes, truth=batch.truth, prepared=prepared, training=True
+            )
 
     def _prepared(self, batch: Batch) -> Prepared:
         seeds = image_seeds(self.seed, batch.positions)
@@ -264,7 +298,7 @@ class TrainingStep:
         squares: dict[str, list[Tensor]] = {group: [] for group in self.groups}
         for variable, gradient in zip(self.variables, gradients, strict=True):
             if gradient is not None:
-                squares[_group(variable)].append(2.0 * tf.nn.l2_loss(gradient))
+                squares[layer_group(variable.path)].append(2.0 * tf.nn.l2_loss(gradient))
         sums = [tf.add_n(each) if each else tf.zeros(()) for each in squares.values()]
         return tf.sqrt(tf.stack(sums))
 
@@ -303,11 +337,6 @@ def _check_names(terms: Mapping[str, Tensor], normalizers: Mapping[str, Tensor])
             f"{', '.join(normalizers)}.",
             fix="Let its terms() and normalizers() name the same terms.",
         )
-
-
-def _group(variable: keras.Variable) -> str:
-    """Name the block that a variable belongs to: detector/backbone/conv1/… -> backbone/conv1."""
-    return "/".join(variable.path.split("/")[1:3])
 
 
 def _after(values: Sequence[Tensor]) -> Any:

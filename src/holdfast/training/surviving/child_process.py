@@ -14,7 +14,8 @@ from holdfast.memory.devices.allocation import ENVIRONMENT
 from holdfast.training.surviving.memory_evidence import Death, MemorySample, count_oom_kills
 from holdfast.training.surviving.supervised import SUPERVISOR_VARIABLE
 
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM)
+_HEARD = (*_PASSED_ON, signal.SIGCHLD)
 _SAMPLE_SECONDS = 2.0
 _SAMPLES = 4  # the kernel may need seconds to take down what it killed
 _KEPT_BYTES = 65536  # of what native code wrote last
@@ -110,7 +111,9 @@ class _Child:
         while True:
             self.samples.append(MemorySample.take(self.process))
             heard = signal.sigtimedwait(_HEARD, _SAMPLE_SECONDS)
-            if heard is not None and heard.si_signo != signal.SIGCHLD:
+            # After a pause (Ctrl-Z and fg) longer than the time to wait, Python gives a signal that
+            # never was, of any number.
+            if heard is not None and heard.si_signo in _PASSED_ON:
                 self._pass_on(heard)
             ended, status, usage = os.wait4(self.process, os.WNOHANG)
             if ended:

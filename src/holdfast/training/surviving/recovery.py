@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from holdfast.config.schema.eval import EvalConfig
@@ -14,12 +15,15 @@ from holdfast.memory.devices.host import resident_bytes
 from holdfast.memory.plan import StepSettings
 from holdfast.memory.search.ladder import settings_text
 from holdfast.models.layers.batch_norm import trains_batch_norm
+from holdfast.training.capsule.capsule_writer import CapsuleWriter
+from holdfast.training.capsule.capture import local_batch
 from holdfast.training.cluster import num_workers
 from holdfast.training.journal import EVALUATING, Journal
 from holdfast.training.reporter import Recovered, Reporter, TakenStep
 from holdfast.training.session import Session
-from holdfast.training.step.training_step import StepOutcome
-from holdfast.training.surviving.failure import TrainingFailedError, check_finite
+from holdfast.training.step.training_step import TOTAL, StepOutcome
+from holdfast.training.surviving.failure import TrainingFailedError, wrong_number, wrong_step
+from holdfast.training.surviving.memory_contract import MemoryContract
 from holdfast.training.surviving.out_of_memory import (
     Snapshot,
     is_out_of_memory,
@@ -28,9 +32,11 @@ from holdfast.training.surviving.out_of_memory import (
 )
 from holdfast.training.surviving.supervisor import RAN_OUT
 from holdfast.training.training_settings import TrainingSettings
+from holdfast.training.vitals.vitals_record import VitalsRecord, of_first_device
 from holdfast.units import bytes_text, count_text
 
 _FACT = "recovered"  # in the manifest
+_NO_CHUNKS = {"region_chunks": 1}  # what runs that know of none were given
 _EVALUATED_AT_ONCE = "evaluated_at_once"
 
 
@@ -39,7 +45,7 @@ def remembered(
 ) -> TrainingSettings:
     """Give the settings that the run ended with, if it recovered from the ones given now."""
     fact = journal.recall(_FACT)
-    if num_workers() > 1 or fact is None or fact["given"] != _given(settings):
+    if num_workers() > 1 or fact is None or _NO_CHUNKS | fact["given"] != _given(settings):
         return settings
     after = _read(fact["after"])
     reporter.note(
@@ -49,6 +55,7 @@ def remembered(
         settings,
         accumulation=after.accumulation,
         rematerialize=after.rematerialize,
+        region_chunks=after.region_chunks,
         plan=None,  # it was too large
     )
 
@@ -113,7 +120,7 @@ def _followed(session: Session, journal: Journal) -> StepSettings:
     present = session.step_settings
     planned = journal.plan.settings if journal.plan is not None else present
     known = [each for each in (planned, present) if each.batch_size == present.batch_size]
-    return max(known, key=lambda each: (each.accumulation, len(each.rematerialize)))
+    return max(known, key=_cheapness)
 
 
 class RecoveringSteps:
@@ -127,6 +134,9 @@ class RecoveringSteps:
         self._snapshot = Snapshot(session.step.side_state)
         self._too_large: list[StepSettings] = []  # for the memory there is
         self._updates = 0  # of the weights, before the step
+        self._vitals = VitalsRecord(session, journal, reporter)
+        self._capsules = CapsuleWriter(session, journal, reporter)
+        self._contract = MemoryContract(session, journal, reporter)
         self.batches: Iterator[Any] | None = None  # None: to be opened at the next step
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the last batch, by field
         self._batch: Any = None  # of the step under way
@@ -141,7 +151,10 @@ class RecoveringSteps:
             self._note_state()
             reason = self._fetch(step)
             ready = time.perf_counter()
+            self._capsules.arm(step + 1)
             result = self._run(step) if reason is None else reason
+            if isinstance(result, StepOutcome) and self._is_odd(result):
+                result = self._look_into(step, result)
             if isinstance(result, StepOutcome):
                 return self._done(step, result, ready - started, time.perf_counter() - ready)
             step = self._recover(step, result)
@@ -149,6 +162,7 @@ class RecoveringSteps:
     def _note_state(self) -> None:
         self._updates = int(self._session.step.optimizer.updates.read_value())
         self._snapshot.take()
+        self._contract.begin()
 
     def _fetch(self, step: int) -> str | None:
         """Get the batch of a step; say why memory did not suffice for it."""
@@ -175,21 +189,41 @@ class RecoveringSteps:
                 raise
             return reason_text(error)
 
+    def _is_odd(self, result: StepOutcome) -> bool:
+        """Tell whether a step did not move the weights, so that all of it can be kept."""
+        skips = self._session.step.loss_scale is not None
+        return bool(result.is_held) or wrong_number(result, skips) is not None
+
+    def _look_into(self, step: int, result: StepOutcome) -> StepOutcome | str:
+        """Keep the step as it was before it, then take it; a wrong number ends the training."""
+        self._snapshot.put_back()
+        capsule = self._capsules.held(step + 1, self._batch, result)
+        skips = self._session.step.loss_scale is not None
+        if what := wrong_number(result, skips):
+            ids = np.ravel(local_batch(self._batch).source_ids)
+            images = [name.decode(errors="replace") for name in ids]
+            raise wrong_step(step + 1, what, images, capsule)
+        self._capsules.disarm()
+        self._contract.begin()  # what the capsule took is not the step's
+        return self._run(step)
+
     def _done(
         self, step: int, result: StepOutcome, input_seconds: float, step_seconds: float
     ) -> TakenStep:
-        """Note the step; a loss that is not a number ends the training."""
+        """Note the step."""
         batch, self._batch = self._batch, None
         self.shapes = _shapes(batch)
-        skips = self._session.step.loss_scale is not None
-        check_finite(result, step, batch, self._journal.folder, skips)
-        return self._journal.stepped(
+        taken = self._journal.stepped(
             self._session,
             step + 1,
             result,
             step_seconds=step_seconds,
             input_seconds=input_seconds,
+            peak_bytes=self._contract.stepped(step + 1, of_first_device(batch)),
         )
+        self._capsules.stepped(taken.losses[TOTAL])
+        self._vitals.stepped(taken, batch, result)
+        return taken
 
     def _recover(self, step: int, reason: str) -> int:
         """Go back before the step and on to cheaper settings; give the step to go on with."""
@@ -210,6 +244,8 @@ class RecoveringSteps:
             raise _torn_before_first_save(step, reason, after)
         session.switch(after)
         release()
+        if not is_torn:
+            self._capsules.ran_out(step + 1, self._batch, reason)
         goes_on = self._journal.restore(session)[0] if is_torn else step
         if is_torn or self._batch is None:
             self._batch = self.batches = None
@@ -284,4 +320,9 @@ def _given(settings: TrainingSettings) -> dict[str, Any]:
     return {
         "accumulation": settings.accumulation,
         "rematerialize": list(settings.rematerialize),
+        "region_chunks": settings.region_chunks,
     }
+
+
+def _cheapness(settings: StepSettings) -> tuple[int, int, int]:
+    return settings.accumulation, settings.region_chunks, len(settings.rematerialize)

@@ -16,6 +16,7 @@ MASKS = (
     "mask_height: 5 mask_width: 6 mask_head_params { num_filters: 8 kernel_sizes: 3 } }"
 )
 MOBILE = 'type: "mobilenet_v2_fpn" depth_multiplier: 0.25'
+HOURGLASS = 'type: "hourglass_10"'  # with the fewest layers: quick to trace
 
 
 def keypoints(name: str = "pose", of_class: str = "person", more: str = "") -> str:

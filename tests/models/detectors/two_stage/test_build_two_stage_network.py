@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -51,7 +50,7 @@ def built(config: FasterRcnn, side: int = 64) -> TwoStageNetwork:
 
 
 def with_extractor(config: FasterRcnn, **fields: object) -> FasterRcnn:
-    return replace(config, feature_extractor=replace(config.feature_extractor, **fields))
+    return config.replace(feature_extractor=config.feature_extractor.replace(**fields))
 
 
 def description(layer: keras.layers.Layer) -> dict[str, object]:

@@ -7,8 +7,10 @@ import pytest
 import tensorflow as tf
 from tests.models.detectors.golden import Golden
 
-QUICK = ["faster_rcnn_resnet50_v1_640x640_coco17_tpu-8"]
-SLOW = [
+# In `make test` the small goldens stand for them: test_small_goldens.py.
+pytestmark = pytest.mark.slow
+FOLDERS = [
+    "faster_rcnn_resnet50_v1_640x640_coco17_tpu-8",
     "faster_rcnn_inception_v2_coco",
     "mask_rcnn_inception_resnet_v2_256x256",
     "mask_rcnn_resnet101_atrous_256x256",
@@ -26,10 +28,7 @@ TRAINS_STATISTICS = {
 CHOSEN_ON_THE_WAY = ("detection", "num_detections", "raw_detection")
 
 
-@pytest.fixture(
-    scope="module",
-    params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)],
-)
+@pytest.fixture(scope="module", params=FOLDERS)
 def golden(request, shared):
     return Golden(shared / "goldens" / request.param)
 
@@ -151,7 +150,6 @@ def is_row(row) -> bool:
     return isinstance(row, list) and not isinstance(row[0], str)
 
 
-@pytest.mark.slow
 def test_batch_statistics(golden, tmp_path):
     modes = golden.json("losses")["modes"]
     if "bn_training" not in modes:

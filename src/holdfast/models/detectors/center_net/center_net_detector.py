@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,13 @@ import keras
 from keras import ops
 
 from holdfast.data.sample import GroundTruth
+from holdfast.geometry.targets import BACKGROUND
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.detectors.center_net.center_net_loss import loss_normalizers, loss_terms
+from holdfast.models.detectors.center_net.center_net_loss import (
+    center_losses,
+    loss_normalizers,
+    loss_terms,
+)
 from holdfast.models.detectors.center_net.peak_detections import peak_detections
 from holdfast.models.detectors.center_net.prepared import (
     CenterNetPredictions,
@@ -28,7 +33,10 @@ from holdfast.models.detectors.center_net.tasks import (
     SEGMENTATION,
     Tasks,
 )
+from holdfast.models.detectors.detector_model import DetectorModel
 from holdfast.models.detectors.input_sides import pad_to_multiple, sides
+from holdfast.models.detectors.learning_signs import LearningSigns
+from holdfast.models.detectors.place_losses import PlaceLosses, cell_boxes
 from holdfast.models.inference.detections import Detections, Suppression
 from holdfast.models.inference.preprocessing import Preprocessing
 from holdfast.models.part_names import LegacyNames
@@ -49,7 +57,7 @@ class CenterNetSettings:
     suppression: Suppression | None = None
 
 
-class CenterNetDetector(keras.Model):
+class CenterNetDetector(DetectorModel):
     """Backbone, neck and heads over one map, or over one of each hourglass."""
 
     def __init__(
@@ -60,17 +68,16 @@ class CenterNetDetector(keras.Model):
         settings: CenterNetSettings,
         **keywords: Any,
     ) -> None:
-        # Boxes of the ground truth must not become float16 on the way in.
-        super().__init__(autocast=False, **keywords)
+        super().__init__(
+            num_classes=settings.tasks.num_classes,
+            preprocessing=settings.preprocessing,
+            legacy=settings.legacy,
+            **keywords,
+        )
         self.backbone = backbone
         self.neck = neck
         self.head = head
         self.settings = settings
-
-    @property
-    def num_classes(self) -> int:
-        """Classes; CenterNet has no background."""
-        return self.settings.tasks.num_classes
 
     @property
     def truth_fields(self) -> frozenset[str]:
@@ -81,19 +88,6 @@ class CenterNetDetector(keras.Model):
         """Give the parts by name, in the order in which an image passes them."""
         parts = {"backbone": self.backbone, "neck": self.neck, "head": self.head}
         return {name: part for name, part in parts.items() if part is not None}
-
-    @property
-    def legacy(self) -> LegacyNames:
-        """What the OD API called the parts."""
-        return self.settings.legacy
-
-    def preprocess(self, images: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Turn uint8 images into the network's inputs, and their sizes before the padding."""
-        return self.settings.preprocessing.prepare(images)
-
-    def normalize(self, images: Tensor, sizes: Tensor) -> Tensor:
-        """Turn the images of a Batch, which are resized and padded, into the network's inputs."""
-        return self.settings.preprocessing.normalize(images, sizes)
 
     def call(
         self,
@@ -146,15 +140,31 @@ class CenterNetDetector(keras.Model):
         """Give the loss terms, one for each normalizer; the terms of a batch's parts add up."""
         return loss_terms(self.settings.tasks, predictions, prepared, normalizers)
 
-    def loss_terms(
-        self, predictions: CenterNetPredictions, targets: CenterNetTargets
-    ) -> dict[str, Tensor]:
-        """Give the loss terms of a whole batch, without regularization."""
-        return self.terms(predictions, targets, self.normalizers(targets))
+    def signs(
+        self, predictions: CenterNetPredictions, prepared: CenterNetTargets, truth: GroundTruth
+    ) -> LearningSigns:
+        """Give what the cells of the last map say beside what they learn: the peaks of objects."""
+        scores = ops.sigmoid(predictions.object_center[-1])
+        images, classes = ops.shape(scores)[0], scores.shape[-1]
+        peaks = ops.reshape(prepared.centers, (images, -1, classes))
+        is_peak = ops.max(peaks, axis=-1) >= 1.0
+        return LearningSigns(
+            scores=ops.reshape(scores, (images, -1, classes)),
+            classes=ops.where(is_peak, ops.cast(ops.argmax(peaks, axis=-1), "int32"), BACKGROUND),
+            counts=ops.reshape(prepared.cell_weights, (images, -1)) > 0.0,
+            box_index=None,
+        )
 
-    def regularization_loss(self) -> Tensor:
-        """Sum the penalties on kernels: CenterNet has none."""
-        return sum(self.losses, start=ops.zeros(()))
+    def place_losses(
+        self,
+        predictions: CenterNetPredictions,
+        prepared: CenterNetTargets,
+        normalizers: Mapping[str, Tensor],
+    ) -> dict[str, PlaceLosses]:
+        """Give what each cell adds to the loss of the centers; others are not split."""
+        by_cell = center_losses(self.settings.tasks, predictions, prepared, normalizers)
+        boxes = cell_boxes(*ops.shape(prepared.cell_weights)[1:])
+        return {name: PlaceLosses(each, boxes) for name, each in by_cell.items()}
 
     def detections(self, predictions: CenterNetPredictions, sizes: Tensor) -> Detections:
         """Choose the detections; boxes are normalized to the true image."""

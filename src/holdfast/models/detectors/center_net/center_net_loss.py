@@ -74,6 +74,22 @@ def loss_terms(
     }
 
 
+def center_losses(
+    tasks: Tasks,
+    predictions: CenterNetPredictions,
+    targets: CenterNetTargets,
+    normalizers: Mapping[str, Tensor],
+) -> dict[str, Tensor]:
+    """Give what each cell adds to the loss of the centers, (B, h * w)."""
+    center, weights = tasks.center, _flat(targets.cell_weights[..., None])[..., 0]
+    losses = [
+        center.loss(_flat(values), _flat(targets.centers), weights)
+        for values in predictions.object_center
+    ]
+    name = loss_name(CENTER)
+    return {name: center.weight * _mean(losses) / ops.maximum(normalizers[name], 1.0)}
+
+
 def loss_name(quantity: str) -> str:
     """Name the loss of a quantity as the OD API does.
 

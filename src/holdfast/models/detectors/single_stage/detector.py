@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,11 +14,16 @@ from holdfast.data.sample import GroundTruth
 from holdfast.geometry.anchors import AnchorLayer, Side
 from holdfast.geometry.boxes import true_image_windows
 from holdfast.geometry.chance import image_seeds, seeds_at
+from holdfast.geometry.gather import rows_at
+from holdfast.geometry.matching import MatchState
 from holdfast.geometry.sampling import Sampler, SeededSampler
-from holdfast.geometry.targets import AnchorAssigner, ConfidenceTargets, Targets
+from holdfast.geometry.targets import BACKGROUND, AnchorAssigner, ConfidenceTargets, Targets
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.backbones.backbone import Backbone
+from holdfast.models.detectors.detector_model import DetectorModel
 from holdfast.models.detectors.input_sides import divided, pad_to_multiple, sides
+from holdfast.models.detectors.learning_signs import LearningSigns
+from holdfast.models.detectors.place_losses import PlaceLosses
 from holdfast.models.detectors.single_stage.loss_terms import SingleStageLoss
 from holdfast.models.inference.detections import Detections, Suppression
 from holdfast.models.inference.preprocessing import Preprocessing
@@ -60,7 +65,7 @@ class SingleStageSettings:
     sampler: SeededSampler | None = None  # trains on a part of the anchors
 
 
-class SingleStageDetector(keras.Model):
+class SingleStageDetector(DetectorModel):
     """Backbone, neck and head over a grid of anchors."""
 
     def __init__(
@@ -71,17 +76,16 @@ class SingleStageDetector(keras.Model):
         settings: SingleStageSettings,
         **keywords: Any,
     ) -> None:
-        # Boxes of the ground truth must not become float16 on the way in.
-        super().__init__(autocast=False, **keywords)
+        super().__init__(
+            num_classes=settings.num_classes,
+            preprocessing=settings.preprocessing,
+            legacy=settings.legacy,
+            **keywords,
+        )
         self.backbone = backbone
         self.neck = neck
         self.head = head
         self.settings = settings
-
-    @property
-    def num_classes(self) -> int:
-        """Classes, without background."""
-        return self.settings.num_classes
 
     @property
     def truth_fields(self) -> frozenset[str]:
@@ -91,19 +95,6 @@ class SingleStageDetector(keras.Model):
     def parts(self) -> Mapping[str, keras.layers.Layer]:
         """Give the parts by name, in the order in which an image passes them."""
         return {"backbone": self.backbone, "neck": self.neck, "head": self.head}
-
-    @property
-    def legacy(self) -> LegacyNames:
-        """What the OD API called the parts."""
-        return self.settings.legacy
-
-    def preprocess(self, images: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Turn uint8 images into the network's inputs, and their sizes before the padding."""
-        return self.settings.preprocessing.prepare(images)
-
-    def normalize(self, images: Tensor, sizes: Tensor) -> Tensor:
-        """Turn the images of a Batch, which are resized and padded, into the network's inputs."""
-        return self.settings.preprocessing.normalize(images, sizes)
 
     def call(
         self,
@@ -189,24 +180,47 @@ class SingleStageDetector(keras.Model):
             normalizers,
         )
 
-    def loss_terms(self, predictions: Predictions, targets: AnchorTargets) -> dict[str, Tensor]:
-        """Give the loss terms of a whole batch, without regularization."""
-        return self.terms(predictions, targets, self.normalizers(targets))
+    def signs(
+        self, predictions: Predictions, prepared: AnchorTargets, truth: GroundTruth
+    ) -> LearningSigns:
+        """Give what the anchors say beside what they learn."""
+        matches = prepared.matches
+        is_positive = matches.state == int(MatchState.POSITIVE)
+        index = ops.where(is_positive, matches.box_index, 0)
+        if isinstance(prepared, ConfidenceTargets):
+            classes = ops.where(is_positive, rows_at(truth.classes, index), BACKGROUND)
+            counts = ops.any(prepared.class_weights > 0.0, axis=-1)
+        else:
+            classes, counts = prepared.classes, prepared.class_weights > 0.0
+        return LearningSigns(self._scores(predictions), classes, counts, index)
 
-    def regularization_loss(self) -> Tensor:
-        """Sum the penalties on kernels."""
-        return sum(self.losses, start=ops.zeros(()))
+    def place_losses(
+        self, predictions: Predictions, prepared: AnchorTargets, normalizers: Mapping[str, Tensor]
+    ) -> dict[str, PlaceLosses]:
+        """Give what each anchor adds to the loss terms."""
+        by_anchor = self.settings.loss.by_anchor(
+            predictions.box_encodings,
+            predictions.class_predictions_with_background,
+            predictions.anchors,
+            prepared,
+            normalizers,
+        )
+        return {name: PlaceLosses(each, predictions.anchors) for name, each in by_anchor.items()}
 
     def detections(self, predictions: Predictions, sizes: Tensor) -> Detections:
         """Choose the detections; boxes are normalized to the true image."""
         settings = self.settings
         boxes = settings.assigner.coder.decode(predictions.box_encodings, predictions.anchors)
-        scores = settings.score_converter.scores(predictions.class_predictions_with_background)
-        if settings.loss.has_background_column:
-            scores = scores[..., 1:]
+        scores = self._scores(predictions)
         height, width = sides(predictions.preprocessed_inputs)
         windows = true_image_windows(sizes, height, width)
         return settings.suppression.detections(boxes[..., :4], scores, windows)
+
+    def _scores(self, predictions: Predictions) -> Tensor:
+        """Give the scores of each anchor's classes, without background."""
+        settings = self.settings
+        scores = settings.score_converter.scores(predictions.class_predictions_with_background)
+        return scores[..., 1:] if settings.loss.has_background_column else scores
 
     def anchors(self, height: Side, width: Side) -> Tensor:
         """Give the anchors (A, 4) on an input of a size, normalized to it: NumPy's if it is known.

@@ -52,6 +52,30 @@ class SingleStageLoss:
 
         normalizers: of the whole batch, of which these may be a part.
         """
+        weighed = self._weighed(codes, logits, anchors, targets, normalizers)
+        return {name: factor * ops.sum(losses) for name, (factor, losses) in weighed.items()}
+
+    def by_anchor(
+        self,
+        codes: Tensor,
+        logits: Tensor,
+        anchors: Tensor,
+        targets: Targets | ConfidenceTargets,
+        normalizers: Mapping[str, Tensor],
+    ) -> dict[str, Tensor]:
+        """Give what each anchor adds to the loss terms, (B, A)."""
+        weighed = self._weighed(codes, logits, anchors, targets, normalizers)
+        return {name: factor * losses for name, (factor, losses) in weighed.items()}
+
+    def _weighed(
+        self,
+        codes: Tensor,
+        logits: Tensor,
+        anchors: Tensor,
+        targets: Targets | ConfidenceTargets,
+        normalizers: Mapping[str, Tensor],
+    ) -> dict[str, tuple[Tensor, Tensor]]:
+        """Give the losses of the anchors (B, A), and the factor of each term."""
         classification = self.classification(
             logits, self._class_targets(targets), targets.class_weights
         )
@@ -71,7 +95,7 @@ class SingleStageLoss:
             CLASSIFICATION: (self.classification_weight, 1, classification),
         }
         return {
-            name: weight / (ops.maximum(normalizers[name], 1.0) * size) * ops.sum(losses)
+            name: (weight / (ops.maximum(normalizers[name], 1.0) * size), losses)
             for name, (weight, size, losses) in weighed.items()
         }
 

@@ -7,12 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from holdfast.config.facts.extractors import Extractor, extractor, nearest_names
-from holdfast.config.facts.input_sizes import InputShape, input_shape
+from holdfast.config.facts.input_sizes import (
+    FASTER_RCNN_FPN_PADDING,
+    InputShape,
+    input_shape,
+)
 from holdfast.config.keywords import all_keywords
 from holdfast.config.part_choices import chosen_part
 from holdfast.config.schema import anchor_generator as anchor_schema
 from holdfast.config.schema.box_predictor import BoxPredictor, MaskRCNNBoxPredictor
-from holdfast.config.schema.faster_rcnn import FasterRcnn, FasterRcnnFeatureExtractor
+from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.image_resizer import ImageResizer
 from holdfast.config.schema.losses import (
     ClassificationLoss,
@@ -93,7 +97,6 @@ def refuse_unsupported_stages(config: FasterRcnn) -> None:
 def _settings(
     config: FasterRcnn, known: Extractor, sampler: Sampler | None, choices: Choices
 ) -> TwoStageSettings:
-    extractor_config = config.feature_extractor or FasterRcnnFeatureExtractor()
     stages = config.number_of_stages
     return TwoStageSettings(
         num_classes=config.num_classes,
@@ -104,7 +107,7 @@ def _settings(
         crop_size=config.initial_crop_size,
         pool_kernel_size=config.maxpool_kernel_size,
         pool_stride=config.maxpool_stride,
-        pad_to_multiple=extractor_config.pad_to_multiple if known.neck == "fpn" else 1,
+        pad_to_multiple=FASTER_RCNN_FPN_PADDING if known.neck == "fpn" else 1,
     )
 
 

@@ -14,10 +14,11 @@ from holdfast.geometry.anchors import AnchorLayer, Shape, Side
 from holdfast.geometry.boxes import clip_to_window, corners
 from holdfast.geometry.matching import MatchState
 from holdfast.geometry.sampling import SeededSampler
-from holdfast.geometry.targets import AnchorAssigner
+from holdfast.geometry.targets import BACKGROUND, AnchorAssigner
 from holdfast.geometry.tensor import Tensor
 from holdfast.losses.classification import softmax
 from holdfast.losses.localization import smooth_l1
+from holdfast.models.detectors.learning_signs import LearningSigns
 from holdfast.models.inference.detections import Suppression
 
 # B images, A anchors, P proposals an image; boxes are in pixels of the padded input
@@ -130,6 +131,30 @@ class FirstStage:
         normalizers: Mapping[str, Tensor],
     ) -> dict[str, Tensor]:
         """Average each image's losses over its sample, and these over the images."""
+        weighed, share = self._weighed(codes, logits, targets)
+        return {
+            name: ops.sum(ops.sum(losses, axis=1) * share) / ops.maximum(normalizers[name], 1.0)
+            for name, losses in weighed.items()
+        }
+
+    def by_anchor(
+        self,
+        codes: Tensor,
+        logits: Tensor,
+        targets: ProposalTargets,
+        normalizers: Mapping[str, Tensor],
+    ) -> dict[str, Tensor]:
+        """Give what each anchor adds to the loss terms, (B, A)."""
+        weighed, share = self._weighed(codes, logits, targets)
+        return {
+            name: losses * share[:, None] / ops.maximum(normalizers[name], 1.0)
+            for name, losses in weighed.items()
+        }
+
+    def _weighed(
+        self, codes: Tensor, logits: Tensor, targets: ProposalTargets
+    ) -> tuple[dict[str, Tensor], Tensor]:
+        """Give the losses of the anchors (B, A), and the share that one has in its image (B,)."""
         localization = smooth_l1(codes, targets.box_targets, targets.box_weights)
         objectness = softmax(logits, targets.is_object, targets.objectness_weights)
         sampled = ops.sum(targets.objectness_weights, axis=1)
@@ -138,7 +163,17 @@ class FirstStage:
             LOCALIZATION: self.localization_weight * localization,
             OBJECTNESS: self.objectness_weight * objectness,
         }
-        return {
-            name: ops.sum(ops.sum(losses, axis=1) * share) / ops.maximum(normalizers[name], 1.0)
-            for name, losses in weighed.items()
-        }
+        return weighed, share
+
+    def signs(self, logits: Tensor, targets: ProposalTargets) -> LearningSigns:
+        """Give what the sampled anchors say beside what they learn: an object is a class."""
+        is_sampled = targets.objectness_weights > 0.0
+        learned = ops.cast(targets.is_object, "float32") * targets.objectness_weights
+        sampled = ops.sum(targets.objectness_weights, axis=1)
+        return LearningSigns(
+            scores=ops.softmax(logits, axis=-1)[..., 1:],
+            classes=ops.where(targets.is_object > 0, 0, BACKGROUND),
+            counts=is_sampled,
+            box_index=None,
+            proposal_share=ops.sum(learned, axis=1) / ops.maximum(sampled, 1.0),
+        )

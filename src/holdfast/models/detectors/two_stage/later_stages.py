@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +22,16 @@ from holdfast.models.detectors.two_stage.second_stage import Regions, SecondStag
 from holdfast.models.detectors.two_stage.two_stage_predictions import TwoStagePredictions
 from holdfast.models.detectors.two_stage.two_stage_settings import TwoStageSettings
 from holdfast.models.inference.detections import Detections
-from holdfast.models.layers.randomness import current_seeds
+from holdfast.models.layers.batch_norm import trains_batch_norm
+from holdfast.models.layers.chunks import even_chunks, in_chunks, recomputed_in_chunks
+from holdfast.models.layers.randomness import RegionChunk, current_seeds
 
 # B images, P regions an image, R = B * P
 
 _SCOPE = "regions"  # what is cut out is among the largest tensors: a plan names it
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class LaterStages:
     """The parts that see regions, and what is done with them."""
 
@@ -36,6 +39,20 @@ class LaterStages:
     region_extractor: Any
     box_head: Any
     mask_head: Any  # None without masks
+    chunks: int = 1  # of the regions, one after the other; 1: all at once
+
+    @property
+    def most_chunks(self) -> int:
+        """In how many chunks the regions can be looked at while the numbers stay the same.
+
+        1 where batch norm sees the regions it trains on: it would see one chunk at a time.
+        """
+        second = self.settings.second
+        parts = [self.region_extractor, self.box_head, self.mask_head]
+        if second is None or any(part and trains_batch_norm(part) for part in parts):
+            return 1
+        every = self.settings.first.suppression.max_total_detections
+        return every if second.sampler is None else second.batch_size
 
     def predict(
         self,
@@ -84,8 +101,9 @@ class LaterStages:
         self, predictions: TwoStagePredictions, regions: Regions, *, training: bool
     ) -> TwoStagePredictions:
         boxes = from_pixels(regions.boxes, *predictions.sides)
-        features = self._region_features(predictions, boxes, training=training)
-        output = self.box_head(features, training=training)
+        # In training, masks are those of the same regions.
+        heads = [self.box_head, *([self.mask_head] if training and self.settings.masks else [])]
+        features, (output, *masks) = self._look(predictions, boxes, heads, training=training)
         return predictions._replace(
             refined_box_encodings=ops.cast(output.box_encodings, "float32"),
             class_predictions_with_background=ops.cast(output.class_logits, "float32"),
@@ -94,17 +112,15 @@ class LaterStages:
             proposal_boxes_normalized=boxes,
             final_anchors=boxes,
             box_classifier_features=features,
+            mask_predictions=ops.cast(masks[0], "float32") if masks else None,
             targets=regions.targets,
         )
 
     def _masks_of_regions(
         self, predictions: TwoStagePredictions, truth: GroundTruth | None
     ) -> TwoStagePredictions:
-        logits = self.mask_head(predictions.box_classifier_features, training=True)
-        return predictions._replace(
-            mask_predictions=ops.cast(logits, "float32"),
-            mask_targets=self._mask_targets(predictions, predictions.regions, truth),
-        )
+        targets = self._mask_targets(predictions, predictions.regions, truth)
+        return predictions._replace(mask_targets=targets)
 
     def _masks_of_detections(
         self, predictions: TwoStagePredictions, truth: GroundTruth | None, windows: Tensor
@@ -113,8 +129,8 @@ class LaterStages:
         # A detection is normalized to the true image, a feature map shows the padded one.
         pixels = found.boxes * frames_of(windows)
         boxes = from_pixels(pixels, *predictions.sides)
-        features = self._region_features(predictions, boxes, training=False)
-        logits = ops.cast(self.mask_head(features, training=False), "float32")
+        _, (logits,) = self._look(predictions, boxes, [self.mask_head], training=False)
+        logits = ops.cast(logits, "float32")
         shape = (*ops.shape(found.classes), *logits.shape[2:])
         masks = ops.sigmoid(ops.reshape(of_class(logits, found.classes), shape))
         regions = Regions(pixels, found.count, None)
@@ -137,18 +153,45 @@ class LaterStages:
         boxes = from_pixels(regions.boxes, height, width)
         return masks.targets(boxes, regions.targets, regions.is_region, truth, width)
 
-    def _region_features(
-        self, predictions: TwoStagePredictions, boxes: Tensor, *, training: bool
+    def _look(
+        self,
+        predictions: TwoStagePredictions,
+        boxes: Tensor,
+        heads: Sequence[Any],
+        *,
+        training: bool,
+    ) -> tuple[Tensor | None, Sequence[Any]]:
+        """Look at normalized boxes (B, P, 4): their features, and what heads say of them.
+
+        The features of regions in chunks are None: nothing holds all of them.
+        """
+        maps, shape = predictions.rpn_features_to_crop, predictions.sides
+        chunks = even_chunks(boxes.shape[1], self.chunks)
+        if len(chunks) == 1:
+            features = self._features(maps, boxes, shape, training=training)
+            return features, [head(features, training=training) for head in heads]
+
+        def look(seen: Sequence[Tensor], chunk: RegionChunk) -> list[Any]:
+            own = ops.stop_gradient(boxes[:, chunk.start : chunk.end])
+            features = self._features(seen, own, shape, training=training)
+            return [head(features, training=training) for head in heads]
+
+        if not training:
+            return None, in_chunks(look, maps, chunks)
+        variables = [
+            variable.value
+            for part in (self.region_extractor, *heads)
+            for variable in part.trainable_variables
+        ]
+        return None, recomputed_in_chunks(look, maps, chunks, variables)
+
+    def _features(
+        self, maps: Sequence[Tensor], boxes: Tensor, shape: tuple[Side, Side], *, training: bool
     ) -> Tensor:
         """Cut normalized boxes (B, P, 4) out of the maps, and look closer: (R, h, w, channels)."""
-        height, width = predictions.sides
         with keras.name_scope(_SCOPE):
             crops = crop_regions(
-                predictions.rpn_features_to_crop,
-                boxes,
-                size=self.settings.crop_size,
-                height=height,
-                width=width,
+                maps, boxes, size=self.settings.crop_size, height=shape[0], width=shape[1]
             )
         return self.look_closer(crops, training=training)
 

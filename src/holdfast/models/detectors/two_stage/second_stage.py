@@ -16,6 +16,7 @@ from holdfast.geometry.targets import BACKGROUND, AnchorAssigner, Targets, targe
 from holdfast.geometry.tensor import Tensor
 from holdfast.losses.localization import smooth_l1
 from holdfast.losses.mining import HardMiner
+from holdfast.models.detectors.learning_signs import LearningSigns
 from holdfast.models.detectors.two_stage.first_stage import Proposals
 from holdfast.models.inference.detections import Detections, Suppression
 from holdfast.models.inference.scores import ScoreConversion
@@ -96,6 +97,31 @@ class SecondStage:
 
         codes (R, C or 1, 4), logits (R, C + 1); image_weights (B,).
         """
+        weighed = self._weighed(codes, logits, regions, image_weights)
+        return {
+            name: weight * ops.sum(losses) / ops.maximum(normalizers[name], 1.0)
+            for name, (weight, losses) in weighed.items()
+        }
+
+    def by_region(
+        self,
+        codes: Tensor,
+        logits: Tensor,
+        regions: Regions,
+        image_weights: Tensor,
+        normalizers: Mapping[str, Tensor],
+    ) -> dict[str, Tensor]:
+        """Give what each region adds to the loss terms, (B, P)."""
+        weighed = self._weighed(codes, logits, regions, image_weights)
+        return {
+            name: weight * losses / ops.maximum(normalizers[name], 1.0)
+            for name, (weight, losses) in weighed.items()
+        }
+
+    def _weighed(
+        self, codes: Tensor, logits: Tensor, regions: Regions, image_weights: Tensor
+    ) -> dict[str, tuple[float, Tensor]]:
+        """Give the losses of the regions (B, P), and the weight of each term."""
         targets = regions.targets
         assert targets is not None
         shape = ops.shape(targets.classes)
@@ -117,11 +143,23 @@ class SecondStage:
                 targets.matches.state,
             )
             classification, localization = classification * is_mined, localization * is_mined
-        weighed = {
-            LOCALIZATION: self.localization_weight * ops.sum(localization),
-            CLASSIFICATION: self.classification_weight * ops.sum(classification),
+        return {
+            LOCALIZATION: (self.localization_weight, localization),
+            CLASSIFICATION: (self.classification_weight, classification),
         }
-        return {name: loss / ops.maximum(normalizers[name], 1.0) for name, loss in weighed.items()}
+
+    def signs(self, logits: Tensor, regions: Regions) -> LearningSigns:
+        """Give what the regions, logits (R, C + 1), say beside what they learn."""
+        targets = regions.targets
+        assert targets is not None
+        logits = ops.reshape(logits, (*ops.shape(targets.classes), logits.shape[-1]))
+        learns = targets.classes != BACKGROUND
+        return LearningSigns(
+            scores=self.score_converter.scores(logits)[..., 1:],
+            classes=targets.classes,
+            counts=ops.logical_and(regions.is_region, targets.class_weights > 0.0),
+            box_index=ops.where(learns, targets.matches.box_index, 0),
+        )
 
     def detections(
         self, codes: Tensor, logits: Tensor, regions: Regions, windows: Tensor

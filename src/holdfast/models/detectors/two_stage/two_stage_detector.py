@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -13,7 +13,10 @@ from holdfast.geometry.anchors import Side
 from holdfast.geometry.boxes import to_pixels, true_image_windows
 from holdfast.geometry.chance import image_seeds, seeds_at
 from holdfast.geometry.tensor import Tensor
+from holdfast.models.detectors.detector_model import DetectorModel
 from holdfast.models.detectors.input_sides import divided, pad_to_multiple, sides
+from holdfast.models.detectors.learning_signs import LearningSigns
+from holdfast.models.detectors.place_losses import PlaceLosses
 from holdfast.models.detectors.two_stage import first_stage, mask_stage, second_stage
 from holdfast.models.detectors.two_stage.first_stage import (
     LaidAnchors,
@@ -25,26 +28,28 @@ from holdfast.models.detectors.two_stage.two_stage_network import TwoStageNetwor
 from holdfast.models.detectors.two_stage.two_stage_predictions import TwoStagePredictions
 from holdfast.models.detectors.two_stage.two_stage_settings import TwoStageSettings
 from holdfast.models.inference.detections import Detections
-from holdfast.models.part_names import LegacyNames
 
 # B images, A anchors, P regions an image, R = B * P, G ground-truth boxes (padded with weight 0)
 
 
-class TwoStageDetector(keras.Model):
+class TwoStageDetector(DetectorModel):
     """Proposals on a grid of anchors, then classes, boxes and masks of the regions proposed."""
 
     def __init__(
         self, network: TwoStageNetwork, settings: TwoStageSettings, **keywords: Any
     ) -> None:
-        # Boxes of the ground truth must not become float16 on the way in.
-        super().__init__(autocast=False, **keywords)
+        super().__init__(
+            num_classes=settings.num_classes,
+            preprocessing=settings.preprocessing,
+            legacy=network.legacy,
+            **keywords,
+        )
         self.backbone = network.backbone
         self.proposal_head = network.proposal_head
         self.region_extractor = network.region_extractor
         self.box_head = network.box_head
         self.mask_head: Any = network.mask_head  # None without masks
         self.settings = settings
-        self._legacy = network.legacy
         self._later = LaterStages(
             settings=settings,
             region_extractor=network.region_extractor,
@@ -58,22 +63,19 @@ class TwoStageDetector(keras.Model):
 
     def build_parts(self, height: int, width: int) -> None:
         """Make the weights, for an input of a size."""
-        inputs = keras.KerasTensor((1, height, width, 3), "float32")
-        maps = self.backbone(pad_to_multiple(inputs, self.settings.pad_to_multiple))
-        self.proposal_head(maps)
-        if self.settings.second is None:
-            return
-        size = self.settings.crop_size
-        crops = keras.KerasTensor((1, size, size, maps[0].shape[-1]), maps[0].dtype)
-        features = self._later.look_closer(crops, training=False)
-        self.box_head(features)
-        if self.settings.masks is not None:
-            self.mask_head(features)
-
-    @property
-    def num_classes(self) -> int:
-        """Classes, without background."""
-        return self.settings.num_classes
+        # Under the detector's name, as a call would make them.
+        with keras.name_scope(self.name, caller=self):
+            inputs = keras.KerasTensor((1, height, width, 3), "float32")
+            maps = self.backbone(pad_to_multiple(inputs, self.settings.pad_to_multiple))
+            self.proposal_head(maps)
+            if self.settings.second is None:
+                return
+            size = self.settings.crop_size
+            crops = keras.KerasTensor((1, size, size, maps[0].shape[-1]), maps[0].dtype)
+            features = self._later.look_closer(crops, training=False)
+            self.box_head(features)
+            if self.settings.masks is not None:
+                self.mask_head(features)
 
     @property
     def truth_fields(self) -> frozenset[str]:
@@ -91,17 +93,18 @@ class TwoStageDetector(keras.Model):
         return named
 
     @property
-    def legacy(self) -> LegacyNames:
-        """What the OD API called the parts."""
-        return self._legacy
+    def region_chunks(self) -> int:
+        """In how many chunks the later stages look at the regions, one after the other."""
+        return self._later.chunks
 
-    def preprocess(self, images: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """Turn uint8 images into the network's inputs, and their sizes before the padding."""
-        return self.settings.preprocessing.prepare(images)
+    @region_chunks.setter
+    def region_chunks(self, count: int) -> None:
+        self._later.chunks = count
 
-    def normalize(self, images: Tensor, sizes: Tensor) -> Tensor:
-        """Turn the images of a Batch, which are resized and padded, into the network's inputs."""
-        return self.settings.preprocessing.normalize(images, sizes)
+    @property
+    def most_region_chunks(self) -> int:
+        """In how many chunks they can do so without a change of the numbers."""
+        return self._later.most_chunks
 
     def call(
         self,
@@ -212,15 +215,48 @@ class TwoStageDetector(keras.Model):
             )
         return terms
 
-    def loss_terms(
-        self, predictions: TwoStagePredictions, targets: ProposalTargets
-    ) -> dict[str, Tensor]:
-        """Give the loss terms of a whole batch, without regularization."""
-        return self.terms(predictions, targets, self.normalizers(targets))
+    def signs(
+        self, predictions: TwoStagePredictions, prepared: ProposalTargets, truth: GroundTruth
+    ) -> LearningSigns:
+        """Give what the regions say beside what they learn; of one stage, what the anchors do."""
+        first = self.settings.first.signs(
+            predictions.rpn_objectness_predictions_with_background, prepared
+        )
+        if self.settings.second is None:
+            return first
+        second = self.settings.second.signs(
+            predictions.class_predictions_with_background, predictions.regions
+        )
+        return second._replace(proposal_share=first.proposal_share)
 
-    def regularization_loss(self) -> Tensor:
-        """Sum the penalties on kernels."""
-        return sum(self.losses, start=ops.zeros(()))
+    def place_losses(
+        self,
+        predictions: TwoStagePredictions,
+        prepared: ProposalTargets,
+        normalizers: Mapping[str, Tensor],
+    ) -> dict[str, PlaceLosses]:
+        """Give what each anchor and each region adds to the loss terms, except to masks'."""
+        height, width = predictions.sides
+        sizes = ops.cast(ops.stack([height, width, height, width]), "float32")
+        by_anchor = self.settings.first.by_anchor(
+            predictions.rpn_box_encodings,
+            predictions.rpn_objectness_predictions_with_background,
+            prepared,
+            normalizers,
+        )
+        anchors = predictions.anchors / sizes
+        places = {name: PlaceLosses(each, anchors) for name, each in by_anchor.items()}
+        if self.settings.second is None:
+            return places
+        by_region = self.settings.second.by_region(
+            predictions.refined_box_encodings,
+            predictions.class_predictions_with_background,
+            predictions.regions,
+            prepared.image_weights,
+            normalizers,
+        )
+        boxes = predictions.regions.boxes / sizes
+        return places | {name: PlaceLosses(each, boxes) for name, each in by_region.items()}
 
     def detections(self, predictions: TwoStagePredictions, sizes: Tensor) -> Detections:
         """Choose the detections; boxes are normalized to the true image."""

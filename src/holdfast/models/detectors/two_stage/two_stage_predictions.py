@@ -36,7 +36,7 @@ class TwoStagePredictions(NamedTuple):
     proposal_boxes: Tensor = None  # float32 (B, P, 4) in pixels
     proposal_boxes_normalized: Tensor = None  # float32 (B, P, 4) normalized to the input
     final_anchors: Tensor = None  # the same
-    box_classifier_features: Tensor = None  # (R, h, w, channels)
+    box_classifier_features: Tensor = None  # (R, h, w, channels); None for regions in chunks
     mask_predictions: Tensor = None  # float32 (R, C or 1, h, w) logits
     detections: Detections | None = None
     targets: Targets | None = None  # what the regions learn, where there is truth

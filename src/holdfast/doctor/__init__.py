@@ -1,0 +1,1 @@
+"""Why a training does not learn: findings about configs, data, machines and runs."""

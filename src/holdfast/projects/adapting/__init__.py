@@ -1,0 +1,1 @@
+"""What `holdfast adapt` does: a config for other data, another resolution or less memory."""

@@ -1,0 +1,1 @@
+"""What a run records about how it learns, beside its losses."""
