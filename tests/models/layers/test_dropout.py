@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
 
@@ -36,3 +39,15 @@ def test_a_program_that_says_no_seeds_draws_new_numbers_each_time():
     inputs, layer = np.ones((2, 50), np.float32), Dropout(0.5)
     first, second = (np.asarray(layer(inputs, training=True)) for _ in range(2))
     assert (first != second).any()
+
+
+def test_seeds_are_drawn_after_a_deterministic_training_too():
+    program = (
+        "import numpy as np, tensorflow as tf\n"
+        "from holdfast.models.layers.dropout import Dropout\n"
+        "tf.config.experimental.enable_op_determinism()\n"
+        "inputs, layer = np.ones((2, 50), np.float32), Dropout(0.5)\n"
+        "first, second = (np.asarray(layer(inputs, training=True)) for _ in range(2))\n"
+        "assert (first != second).any()\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
