@@ -91,6 +91,7 @@ def test_a_terminated_training_saves_says_how_to_go_on_and_has_code_1(trained, t
         assert "MALLOC_MMAP_THRESHOLD_=65536" in each.split("\0")
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_was_killed_is_done_by_the_next_process(trained, tmp_path):
     folder = tmp_path / "trained"
     shutil.copytree(trained.config.parent, folder)
@@ -105,6 +106,7 @@ def test_an_evaluation_that_was_killed_is_done_by_the_next_process(trained, tmp_
     assert events.read_text().count('"kind":"evaluation"') == len(evaluations)
 
 
+@pytest.mark.slow
 def test_patience_outlives_the_process(trained, tmp_path):
     folder = tmp_path / "trained"
     shutil.copytree(trained.config.parent, folder)

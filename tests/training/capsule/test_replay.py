@@ -112,6 +112,7 @@ def test_a_weight_that_is_infinite_is_named_with_the_layer_it_reaches_first(file
     assert LOSS in found
 
 
+@pytest.mark.slow
 def test_a_corrupt_box_is_named_with_its_image(file, tmp_path):
     capsule = read_capsule(file)
     boxes = np.array(capsule.batch["boxes"])

@@ -65,6 +65,7 @@ def test_a_trace_says_how_many_chunks_there_can_be_and_what_they_compute_again(c
     assert found[1].step_flops > found[0].step_flops
 
 
+@pytest.mark.slow
 def test_a_mask_needs_a_bit_a_pixel_of_the_step(config):
     few, many = predicted(config, boxes=10), predicted(config, boxes=100)
     # Bits in two batches, and what anchors and regions are compared by; no mask as numbers.

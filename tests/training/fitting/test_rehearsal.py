@@ -46,6 +46,7 @@ def trained(data, run, **changes) -> tuple[list[dict], list[str]]:
     return steps, reporter.notes
 
 
+@pytest.mark.slow
 def test_a_rehearsal_changes_no_loss_and_a_worst_batch_too_large_is_met_before_step_1(
     data, tmp_path, monkeypatch
 ):

@@ -208,6 +208,7 @@ def note_facts(run: Path, **facts: object) -> None:
         opened.update(facts={**opened.manifest.facts, **facts})
 
 
+@pytest.mark.slow
 def test_the_process_after_one_that_memory_killed_takes_the_next_cheaper_way(data, tmp_path, whole):
     run = tmp_path / "run"
     train_small(data, run, steps=2)

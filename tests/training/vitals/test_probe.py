@@ -34,7 +34,9 @@ def built(network: str) -> TrainingStep:
     )
 
 
-@pytest.mark.parametrize("network", ["ssd", "faster_rcnn", "center_net"])
+@pytest.mark.parametrize(
+    "network", ["ssd", "faster_rcnn", pytest.param("center_net", marks=pytest.mark.slow)]
+)
 def test_a_look_sees_every_part_and_changes_nothing(network):
     step = built(network)
     images = tf.nest.map_structure(

@@ -54,6 +54,7 @@ def recorded(data, tmp_path_factory) -> list:
     return trained(data, tmp_path_factory.mktemp("runs") / "recorded")
 
 
+@pytest.mark.slow
 def test_recording_changes_no_bit_of_a_loss_also_when_resumed(data, recorded, tmp_path):
     silent = trained(data, tmp_path / "silent", vitals_every=None)
     assert not vitals(silent)
@@ -66,6 +67,7 @@ def test_recording_changes_no_bit_of_a_loss_also_when_resumed(data, recorded, tm
         assert after.values[name] == before.values[name]
 
 
+@pytest.mark.slow
 def test_pieces_and_blocks_computed_twice_change_no_loss_and_see_the_same(data, recorded, tmp_path):
     planned = given_plan(4, 2)
     blocks = ("backbone/expanded_conv_3", "backbone/expanded_conv_4")

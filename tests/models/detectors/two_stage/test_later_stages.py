@@ -57,7 +57,7 @@ def assert_alike(expected, actual) -> None:
 
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("blocks", [(), ("all",)], ids=("kept", "rematerialized"))
-@pytest.mark.parametrize("count", [3, 8])
+@pytest.mark.parametrize("count", [3, pytest.param(8, marks=pytest.mark.slow)])
 def test_losses_and_gradients_stay(count, blocks):
     detector = built("mask_rcnn")  # its box head drops features: chunks drop the same
     expected = step_of(detector)
