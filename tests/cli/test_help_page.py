@@ -17,7 +17,7 @@ GROUPS = {
     "Cloud": ["cloud"],
 }
 NAMES = [name for names in GROUPS.values() for name in names]
-CLOUD = ["job"]
+CLOUD = ["check", "job"]
 COMMANDS = [*(name for name in NAMES if name != "cloud"), *(f"cloud {name}" for name in CLOUD)]
 
 

@@ -33,7 +33,7 @@ def test_files_that_were_changed_are_written_over_only_when_asked(tmp_path):
     whole = dockerfile.read_text()
     dockerfile.write_text("FROM mine\n")
     jobset = (tmp_path / "jobset.yaml").read_text()
-    with pytest.raises(HoldfastError, match="Dockerfile, .* would be written over"):
+    with pytest.raises(HoldfastError, match=r"Dockerfile, .* would be written over"):
         write_job(make_job(workers=2), JobKind.ALL, tmp_path, replaces=False)
     assert dockerfile.read_text() == "FROM mine\n"
     assert (tmp_path / "jobset.yaml").read_text() == jobset

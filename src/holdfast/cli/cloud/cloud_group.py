@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from holdfast.cli.cloud.cloud_check_command import check
 from holdfast.cli.cloud.job_command import job
 from holdfast.cli.help_page import CommandHelp, GroupHelp
 
@@ -13,5 +14,5 @@ cloud = typer.Typer(
     help="Check a training for a machine of the cloud, and write the job that runs it there.",
     no_args_is_help=True,
 )
-for _command in (job,):
+for _command in (check, job):
     cloud.command(cls=CommandHelp)(_command)
