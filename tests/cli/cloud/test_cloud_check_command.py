@@ -14,7 +14,8 @@ from ..commands import CONFIG, holdfast, words
 GCLOUD = """#!/bin/bash
 shift  # --quiet
 case "$*" in
-  "storage ls gs://cells/missing"*) echo "ERROR: (gcloud.storage.ls) matched no objects" >&2; exit 1;;
+  "storage ls gs://cells/missing"*)
+    echo "ERROR: (gcloud.storage.ls) matched no objects" >&2; exit 1;;
   "storage ls gs://cells/page.record") echo gs://cells/page.record;;
   "storage cat "*page.record) printf "<html><body>";;
   "storage cp - gs://locked/"*) echo "ERROR: HTTPError 403: no access" >&2; exit 1;;
@@ -24,7 +25,9 @@ case "$*" in
   *) echo "unexpected: $*" >&2; exit 2;;
 esac
 """
-READER = 'eval_input_reader {{ label_map_path: "{map}" tf_record_input_reader {{ input_path: "{path}" }} }}\n'
+READER = """eval_input_reader {{ label_map_path: "{map}"
+  tf_record_input_reader {{ input_path: "{path}" }} }}
+"""
 MISTAKES = {
     "an unset variable": ("variable", "NOT_SET_ANYWHERE is not set"),
     "a variable that the job lacks": ("variable", "has a variable that the job does not know"),
@@ -46,7 +49,7 @@ MISTAKES = {
     "a bucket that is gone": ("bucket", "There is no bucket gs://nowhere"),
     "another region": ("region", "gs://cells is in US-EAST1, the job in europe-west4"),
     "a run that cannot be written": ("run", "gs://locked/one cannot be written: HTTPError 403"),
-    "rare checkpoints": ("checkpoints", "Up to 2 h 47 min of work is lost"),
+    "rare checkpoints": ("checkpoints", "Up to 2 h 46 min of work is lost"),
 }
 
 
