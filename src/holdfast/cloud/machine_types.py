@@ -1,9 +1,9 @@
 """Machine types with their graphics cards and memory, as Google Cloud rents them.
 
 Source of GPU and host memory: Google's price catalog of August 2026 for us-central1, GPU memory as
-listed there, per GPU. The numbers of GPUs of g2-standard-12 and larger and of g4 machines are from
-Google's descriptions of the series and were not asked from the service. Compute capabilities:
-NVIDIA's list of CUDA GPUs.
+listed there, per GPU. The numbers of GPUs of g2-standard-12 and larger and of g4 machines, the
+K80's memory and the compute capabilities are general knowledge, not looked up. How many cards an n1
+machine takes is not checked.
 """
 
 from __future__ import annotations

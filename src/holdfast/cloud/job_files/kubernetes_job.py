@@ -10,7 +10,7 @@ from holdfast.cloud.mounts import bucket_of, buckets_in_config
 
 NAME = "jobset.yaml"
 _PORT = 2222
-_GRACE_SECONDS = 120  # of which a spot machine of GKE leaves 15 to 25
+_GRACE_SECONDS = 120  # of which a spot machine of GKE leaves 15
 _INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
 
