@@ -13,6 +13,7 @@ import typer
 
 from holdfast.cli.adapt.adapt_command import adapt
 from holdfast.cli.check.check_command import check
+from holdfast.cli.cloud.cloud_group import cloud
 from holdfast.cli.convert_command import convert
 from holdfast.cli.demo_command import demo
 from holdfast.cli.doctor.doctor_command import doctor
@@ -51,6 +52,7 @@ _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
 for _group, _commands in _GROUPS.items():
     for _command in _commands:
         app.command(cls=CommandHelp, rich_help_panel=_group)(_command)
+app.add_typer(cloud, rich_help_panel="Cloud")
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def cluster_wrong(case: Case) -> Iterator[Finding]:
     What helps: valid JSON, with the index of this machine. Unset it for a training on one machine.
     """
     text = os.environ.get("TF_CONFIG", "")
-    if not text.strip() or (fault := _fault(text)) is None:
+    if not text.strip() or (fault := cluster_fault(text)) is None:
         return
     what, is_certain = fault
     yield Finding(
@@ -51,7 +51,7 @@ def cluster_wrong(case: Case) -> Iterator[Finding]:
     )
 
 
-def _fault(text: str) -> tuple[str, bool] | None:
+def cluster_fault(text: str) -> tuple[str, bool] | None:
     """Say what is wrong, and whether it is so for sure."""
     try:
         document = json.loads(text)

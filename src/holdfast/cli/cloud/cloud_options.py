@@ -1,0 +1,32 @@
+"""Options that the commands of `holdfast cloud` share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+OnOption = Annotated[
+    str,
+    typer.Option("--on", metavar="MACHINE", help="Machine type of Google Cloud: g2-standard-8, …"),
+]
+CardOption = Annotated[
+    str | None,
+    typer.Option("--card", metavar="NAME", help="Card to attach to an n1 machine: T4, V100, P100."),
+]
+CardsOption = Annotated[
+    int | None,
+    typer.Option("--cards", min=1, metavar="N", help="How many of them. Default: 1."),
+]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", min=1, metavar="N", help="Machines that train together.")
+]
+RegionOption = Annotated[str, typer.Option("--region", metavar="NAME", help="Region of the job.")]
+CheckpointOption = Annotated[
+    int,
+    typer.Option(min=1, metavar="N", help="Steps between checkpoints: the most to be lost."),
+]
+SpotOption = Annotated[
+    bool, typer.Option("--spot", help="On machines that may be taken away: cheaper.")
+]
+REGION = "us-central1"

@@ -1,0 +1,1 @@
+"""The files that run a training elsewhere, one module for each kind."""

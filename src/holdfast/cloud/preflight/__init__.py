@@ -1,0 +1,1 @@
+"""What would make a job fail, looked for before it is paid for."""
