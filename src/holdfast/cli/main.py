@@ -21,6 +21,7 @@ from holdfast.cli.help_page import CommandHelp, GroupHelp
 from holdfast.cli.inspect.inspect_command import inspect
 from holdfast.cli.new.new_command import new
 from holdfast.cli.plan.plan_command import plan
+from holdfast.cli.predict_command import predict
 from holdfast.cli.quiet import library_noise_caught
 from holdfast.cli.replay_command import replay
 from holdfast.cli.train.train_command import train
@@ -41,12 +42,14 @@ _LOOKS_AT_IMAGES = {
     "convert",
     "new",
     "doctor",
+    "predict",
 }  # and names those that are damaged
 
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
     "Look": (check, inspect, plan, doctor),
     "Train": (train, evaluate, adapt, replay),
+    "Use": (predict,),
 }
 for _group, _commands in _GROUPS.items():
     for _command in _commands:

@@ -64,8 +64,9 @@ class SavedModelNetwork:
         batch = tf.constant(np.stack(images) if self._input.dtype != tf.string else images)
         found = {
             name: each.numpy()
-            for name, each in self._function(**{self._name: tf.cast(batch, self._input.dtype)})
-            .items()
+            for name, each in self._function(
+                **{self._name: tf.cast(batch, self._input.dtype)}
+            ).items()
         }
         scores = found["detection_scores"]
         count = found["num_detections"].astype(np.int32)
