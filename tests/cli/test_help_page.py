@@ -14,7 +14,7 @@ GROUPS = {
     "Start": ["new", "convert", "demo"],
     "Look": ["check", "inspect", "plan", "doctor"],
     "Train": ["train", "evaluate", "adapt", "replay"],
-    "Use": ["predict"],
+    "Use": ["export", "predict"],
 }
 COMMANDS = [name for names in GROUPS.values() for name in names]
 

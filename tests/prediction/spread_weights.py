@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 
+# In the path of a head: what it predicts, how far that shall spread, and around what.
+_HEADS = {
+    "/classes/": ("class_predictions_with_background", 2.5, -5.0),
+    "/boxes/": ("box_encodings", 1.2, 0.0),
+    "/object_center.": ("object_center", 2.5, -3.0),
+    "/box.scale.": ("box_scale", 2.0, 9.0),
+    "/box.offset.": ("box_offset", 0.2, 0.5),
+    "/segmentation.": ("segmentation_heatmap", 3.0, 0.0),
+}
+
+
 def spread_weights(detector, seed: int = 0) -> None:
-    """Draw all weights anew, wide enough that scores spread; as they are initialized they do not.
+    """Draw all weights anew, and scale those of the heads so that what they predict spreads.
 
     Every comparison of detectors with plain fresh weights would pass: all their scores are equal.
     """
@@ -17,13 +28,26 @@ def spread_weights(detector, seed: int = 0) -> None:
             variable.assign(draw.uniform(0.6, 1.4, shape))
         elif len(shape) >= 2:
             fan_in = np.prod(shape[:-1]) if shape[-1] > 1 else shape[0] ** 2  # 1: depthwise
-            strength = (
-                12.0 if "/classes" in variable.path else 4.0 if "head" in variable.path else 1.4
-            )
-            variable.assign(draw.normal(0.0, strength / np.sqrt(fan_in), shape))
+            variable.assign(draw.normal(0.0, 1.4 / np.sqrt(fan_in), shape))
         else:
-            level = -5.0 if "/classes" in variable.path else 0.0  # few are sure, none is at 1
-            variable.assign(draw.normal(level, 0.1, shape))
+            variable.assign(draw.normal(0.0, 0.1, shape))
+    inputs, sizes = detector.preprocess(noise(64, 80, seed)[None])
+    predictions = detector(inputs, sizes=sizes)
+    for variable in detector.weights:
+        for part, (field, spread, level) in _HEADS.items():
+            if part in variable.path and hasattr(predictions, field):
+                _scale(variable, getattr(predictions, field), spread, level, draw)
+
+
+def _scale(variable, predicted, spread: float, level: float, draw) -> None:
+    """Scale the last kernel of a head, which what it predicts is linear in, and set its bias."""
+    if "hidden" in variable.path or "depthwise" in variable.path:
+        return
+    now = np.std(predicted[-1] if isinstance(predicted, tuple) else predicted)
+    if variable.path.endswith("/bias"):
+        variable.assign(draw.normal(level, 0.1, tuple(variable.shape)))
+    else:
+        variable.assign(variable.value * float(spread / now))
 
 
 def save_project(folder, text: str, seed: int = 0, side: int = 64):

@@ -17,6 +17,7 @@ from holdfast.cli.convert_command import convert
 from holdfast.cli.demo_command import demo
 from holdfast.cli.doctor.doctor_command import doctor
 from holdfast.cli.evaluate_command import evaluate
+from holdfast.cli.export_command import export
 from holdfast.cli.help_page import CommandHelp, GroupHelp
 from holdfast.cli.inspect.inspect_command import inspect
 from holdfast.cli.new.new_command import new
@@ -49,7 +50,7 @@ _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
     "Look": (check, inspect, plan, doctor),
     "Train": (train, evaluate, adapt, replay),
-    "Use": (predict,),
+    "Use": (export, predict),
 }
 for _group, _commands in _GROUPS.items():
     for _command in _commands:

@@ -16,11 +16,13 @@ from holdfast.models.detectors.build_detector import build_detector
 from holdfast.prediction.detector_network import DetectorNetwork
 from holdfast.prediction.loaded_model import LoadedModel
 from holdfast.prediction.saved_model_network import SavedModelNetwork
+from holdfast.runs.json_text import from_text
 from holdfast.runs.run import is_run
 
 CONFIG_NAME = "pipeline.config"
 LABEL_MAP_NAME = "label_map.pbtxt"
 _SAVED_MODEL = "saved_model.pb"
+_EXPORT_NAME = "export.json"
 
 
 def load_model(path: str | Path, checkpoint: str | Path | None = None) -> LoadedModel:
@@ -90,10 +92,19 @@ def _load_exported(folder: Path) -> LoadedModel:
     found = [place / LABEL_MAP_NAME for place in (folder, folder.parent)]
     label_map = next((load_label_map(path) for path in found if path.is_file()), None)
     return LoadedModel(
-        network=SavedModelNetwork(folder),
+        network=SavedModelNetwork(folder, takes_examples=_takes_examples(folder.parent)),
         names=names_by_id(label_map),
         description=str(folder),
     )
+
+
+def _takes_examples(folder: Path) -> bool:
+    """Tell whether an export wants whole records; what is said beside it knows."""
+    try:
+        document = from_text((folder / _EXPORT_NAME).read_bytes())
+    except (OSError, ValueError):
+        return False  # the OD API's have no such file
+    return isinstance(document, dict) and document.get("input") == "tf_example"
 
 
 def _checkpoint_in(folder: Path) -> str | None:

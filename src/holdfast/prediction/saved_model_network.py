@@ -16,13 +16,14 @@ from holdfast.prediction.loaded_model import joined
 
 _SIGNATURE = "serving_default"
 _NEEDED = ("detection_boxes", "detection_scores", "detection_classes", "num_detections")
-_EXAMPLE = "tf_example"  # name of the input that takes whole records
 
 
 class SavedModelNetwork:
     """The function of a SavedModel, called with images as they are."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, takes_examples: bool = False) -> None:
+        """Load it; takes_examples: of strings, that they are records and not images."""
+        self._takes_examples = takes_examples
         try:
             self._model = tf.saved_model.load(str(folder))  # kept: it holds the variables
         except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
@@ -51,7 +52,7 @@ class SavedModelNetwork:
         if self._input.dtype != tf.string:
             return image
         encoded = tf.io.encode_png(image).numpy()
-        return _as_example(encoded) if self._name == _EXAMPLE else encoded
+        return _as_example(encoded) if self._takes_examples else encoded
 
     def detect(self, images: Sequence[Any]) -> Detections:
         """Detect in all images at once, if they have one size and the model takes several."""
