@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-
 # In the path of a head: what it predicts, how far that shall spread, and around what.
 _HEADS = {
     "/classes/": ("class_predictions_with_background", 2.5, -5.0),

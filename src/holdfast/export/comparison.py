@@ -38,7 +38,8 @@ class Comparison:
     smallest_mask_iou: float | None = None
     largest_keypoint_distance: float | None = None  # of the image's side
     unmatched: int = 0  # found by one of the two only
-    # Of every box that suppression chose from: evidence also where nothing is found.
+    # Of every box that suppression chose from: the evidence where nothing is found at all. Else
+    # it is none: which regions a second stage looks at may hang on scores that are equal.
     largest_raw_score_difference: float | None = None
 
     def is_within(self, tolerance: Tolerance) -> bool:
@@ -87,7 +88,7 @@ def compare(
         smallest_mask_iou=min(masks) if masks else None,
         largest_keypoint_distance=max(points) if points else None,
         unmatched=unmatched,
-        largest_raw_score_difference=_raw_difference(original, exported),
+        largest_raw_score_difference=None if objects else _raw_difference(original, exported),
     )
 
 
