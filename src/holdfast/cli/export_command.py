@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.options import ImportOption, JsonOption, SetOption, UseOption
+from holdfast.export.client_input import ClientInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,14 +22,6 @@ class ExportFormat(StrEnum):
     """What can be written."""
 
     SAVED_MODEL = "saved_model"
-
-
-class ExportInput(StrEnum):
-    """What a client sends."""
-
-    IMAGE_TENSOR = "image_tensor"
-    ENCODED = "encoded_image_string_tensor"
-    EXAMPLE = "tf_example"
 
 
 def export(
@@ -57,13 +50,13 @@ def export(
         ExportFormat, typer.Option("--format", metavar="NAME", help="saved_model.")
     ] = ExportFormat.SAVED_MODEL,
     input_type: Annotated[
-        ExportInput,
+        ClientInput,
         typer.Option(
             "--input",
             metavar="TYPE",
             help="What clients send: image_tensor, encoded_image_string_tensor or tf_example.",
         ),
-    ] = ExportInput.IMAGE_TENSOR,
+    ] = ClientInput.IMAGE_TENSOR,
     score_threshold: Annotated[
         float | None,
         typer.Option(
@@ -107,12 +100,11 @@ def export(
     load_tensorflow(imports)
     from holdfast.checkpoints.trained_model import choose_trained
     from holdfast.export.export_model import DifferingExportError, ExportSettings, export_model
-    from holdfast.export.saved_model_file import InputType
 
     chosen = choose_trained(target, checkpoint, overrides=overrides, use=use)
     terminal.print(f"exporting {chosen.checkpoint} as {format_name}", soft_wrap=True, markup=False)
     settings = ExportSettings(
-        input_type=InputType(input_type),
+        input_type=input_type,
         score_threshold=score_threshold,
         max_detections=max_detections,
     )

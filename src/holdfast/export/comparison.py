@@ -28,7 +28,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class ExportComparison:
     """How far an export is from its detector, over all images."""
 
     images: int
@@ -58,7 +58,7 @@ class Comparison:
 
 def compare(
     original: Sequence[Found], exported: Sequence[Found], tolerance: Tolerance
-) -> Comparison:
+) -> ExportComparison:
     """Compare image by image: each object with the one of its class that lies closest.
 
     Near-equal scores may change places, and the last place may go to another of equal score: an
@@ -80,7 +80,7 @@ def compare(
             if "detection_keypoints" in first:
                 name = "detection_keypoints"
                 points.append(float(np.abs(first[name][row] - second[name][other]).max()))
-    return Comparison(
+    return ExportComparison(
         images=len(original),
         objects=objects,
         largest_score_difference=max(scores),

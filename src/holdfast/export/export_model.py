@@ -20,12 +20,13 @@ from holdfast.config.load import save_config
 from holdfast.data.records.build_label_map import build_label_map
 from holdfast.errors import HoldfastError
 from holdfast.evaluation.build_evaluation import evaluates_averages
-from holdfast.export.comparison import Comparison, Tolerance, compare
+from holdfast.export.client_input import ClientInput
+from holdfast.export.comparison import ExportComparison, Tolerance, compare
 from holdfast.export.detection_outputs import detection_outputs
 from holdfast.export.fresh_process import run_saved_model
 from holdfast.export.limits import least_score, limited
 from holdfast.export.sample_images import SampleImages, sample_images
-from holdfast.export.saved_model_file import InputType, write_saved_model
+from holdfast.export.saved_model_file import write_saved_model
 from holdfast.files import refuse_remote, write_text
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.interface import Detector
@@ -40,7 +41,7 @@ _PRECISION = "float32"
 class ExportSettings:
     """What a client wants; None leaves what the config says."""
 
-    input_type: InputType = InputType.IMAGE_TENSOR
+    input_type: ClientInput = ClientInput.IMAGE_TENSOR
     score_threshold: float | None = None
     max_detections: int | None = None
     images: int = 8  # that the export is compared on
@@ -52,9 +53,9 @@ class ExportResult:
 
     files: tuple[Path, ...]
     num_bytes: int
-    comparison: Comparison
+    comparison: ExportComparison
     compared_on: str
-    input_type: InputType
+    input_type: ClientInput
 
     def document(self) -> dict[str, Any]:
         """Give what `--json` prints and what lies beside the export."""
@@ -135,9 +136,9 @@ def _compared(
     detector: Detector,
     folder: Path,
     samples: SampleImages,
-    input_type: InputType,
+    input_type: ClientInput,
     tolerance: Tolerance,
-) -> Comparison:
+) -> ExportComparison:
     original = [_outputs(detector, image) for image in samples.images]
     with tempfile.TemporaryDirectory() as work:
         exported = run_saved_model(folder, samples.images, input_type, Path(work))
@@ -161,7 +162,7 @@ def _outputs(detector: Detector, image: NDArray[Any]) -> dict[str, NDArray[Any]]
 
 
 def _result(
-    temporary: Path, out: Path, comparison: Comparison, source: str, settings: ExportSettings
+    temporary: Path, out: Path, comparison: ExportComparison, source: str, settings: ExportSettings
 ) -> ExportResult:
     files = sorted(path for path in temporary.rglob("*") if path.is_file())
     return ExportResult(

@@ -14,7 +14,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from holdfast.errors import HoldfastError
-from holdfast.export.saved_model_file import InputType
+from holdfast.export.client_input import ClientInput
 
 _PROGRAM = """
 import sys
@@ -37,7 +37,7 @@ np.savez(outputs, **found)
 
 
 def run_saved_model(
-    folder: Path, images: Sequence[NDArray[np.uint8]], input_type: InputType, work: Path
+    folder: Path, images: Sequence[NDArray[np.uint8]], input_type: ClientInput, work: Path
 ) -> list[dict[str, NDArray[Any]]]:
     """Give the outputs of each image, by their names; work is a folder for files between."""
     inputs, outputs = work / "inputs.npz", work / "outputs.npz"
@@ -66,12 +66,12 @@ def run_saved_model(
     return found
 
 
-def _sent(image: NDArray[np.uint8], input_type: InputType) -> NDArray[np.uint8]:
+def _sent(image: NDArray[np.uint8], input_type: ClientInput) -> NDArray[np.uint8]:
     """Give what a client sends: the image, or bytes."""
-    if input_type is InputType.IMAGE_TENSOR:
+    if input_type is ClientInput.IMAGE_TENSOR:
         return image[np.newaxis]
     encoded = tf.io.encode_png(image).numpy()
-    if input_type is InputType.EXAMPLE:
+    if input_type is ClientInput.EXAMPLE:
         feature = tf.train.Feature(bytes_list=tf.train.BytesList(value=[encoded]))
         example = tf.train.Example(features=tf.train.Features(feature={"image/encoded": feature}))
         encoded = example.SerializeToString()

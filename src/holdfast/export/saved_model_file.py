@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,12 @@ import tensorflow as tf
 
 from holdfast.data.input.decode_images import decode_image
 from holdfast.data.sample import Tensor
+from holdfast.export.client_input import ClientInput
 from holdfast.export.detection_outputs import detection_outputs
 from holdfast.models.detectors.interface import Detector
 
 
-class InputType(StrEnum):
-    """What a client sends, by the names of the OD API's exporter."""
-
-    IMAGE_TENSOR = "image_tensor"  # uint8 (B, H, W, 3)
-    ENCODED = "encoded_image_string_tensor"  # (B,) the bytes of JPEG, PNG, GIF or BMP files
-    EXAMPLE = "tf_example"  # (B,) records with image/encoded
-
-
-def write_saved_model(detector: Detector, folder: Path, input_type: InputType) -> None:
+def write_saved_model(detector: Detector, folder: Path, input_type: ClientInput) -> None:
     """Write a SavedModel whose only input is called input_tensor, as those of the OD API.
 
     It can be called itself, or by its signature serving_default. Only the values of the variables
@@ -34,7 +26,7 @@ def write_saved_model(detector: Detector, folder: Path, input_type: InputType) -
         return inputs[0], sizes[0]
 
     def detect(input_tensor: Tensor) -> dict[str, Tensor]:
-        if input_type is InputType.IMAGE_TENSOR:
+        if input_type is ClientInput.IMAGE_TENSOR:
             inputs, sizes = detector.preprocess(input_tensor)
         else:
             # Each is decoded and resized by itself: before the resize, sizes differ.
@@ -53,15 +45,15 @@ def write_saved_model(detector: Detector, folder: Path, input_type: InputType) -
     tf.saved_model.save(module, str(folder), signatures=signatures)
 
 
-def _specification(input_type: InputType) -> tf.TensorSpec:
-    if input_type is InputType.IMAGE_TENSOR:
+def _specification(input_type: ClientInput) -> tf.TensorSpec:
+    if input_type is ClientInput.IMAGE_TENSOR:
         return tf.TensorSpec([None, None, None, 3], tf.uint8, name="input_tensor")
     return tf.TensorSpec([None], tf.string, name="input_tensor")
 
 
-def _pixels(sent: Tensor, input_type: InputType) -> Tensor:
+def _pixels(sent: Tensor, input_type: ClientInput) -> Tensor:
     """Decode what a client sends of one image."""
-    if input_type is InputType.EXAMPLE:
+    if input_type is ClientInput.EXAMPLE:
         features = {"image/encoded": tf.io.FixedLenFeature([], tf.string)}
         sent = tf.io.parse_single_example(sent, features)["image/encoded"]
     return decode_image(sent)
