@@ -128,3 +128,19 @@ def test_what_cannot_be_done_is_an_error_with_a_fix(project, monkeypatch, argume
     finished = predict(project, *arguments)
     assert finished.code == 2
     assert message in words(finished.err)
+
+
+def test_a_run_detects_with_the_averages_of_its_best_checkpoint(trained, project):
+    photo = project / "photos" / "12.png"
+    finished = holdfast("predict", trained.run, photo, "--json", "--score", 0.0)
+    assert finished.code == 0, finished.err
+    assert f"the best of {trained.run}, moving averages" in words(finished.err)
+    (image,) = json.loads(finished.out)["images"]
+    assert len(image["detections"]) > 0
+
+
+def test_a_file_that_only_has_the_name_of_a_saved_model_is_refused(project, tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"half of it")
+    finished = holdfast("predict", tmp_path, project / "photos")
+    assert finished.code == 2
+    assert "is not a SavedModel that can be loaded" in words(finished.err)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from PIL import Image
 
 import holdfast
@@ -15,6 +16,7 @@ MODEL = "ssdlite_mobilenet_v2_coco"
 LOWEST_SCORE = 0.3  # of the detections that are stored
 
 
+@pytest.mark.slow
 def test_published_weights_find_what_they_found_before_the_export(shared, tmp_path):
     weights = shared / "weights" / MODEL
     config = shared / "corpus" / "zoo_configs" / "tf1" / f"{MODEL}.config"
