@@ -58,7 +58,6 @@ def outputs(detector, image):
         ("ssd", ClientInput.ENCODED),
         ("ssd", ClientInput.EXAMPLE),
         pytest.param("fpnlite", ClientInput.IMAGE_TENSOR, marks=pytest.mark.slow),
-        pytest.param("bifpn", ClientInput.IMAGE_TENSOR, marks=pytest.mark.slow),
         ("fpn_any_size", ClientInput.IMAGE_TENSOR),
         ("mask_rcnn", ClientInput.IMAGE_TENSOR),
         ("center_net", ClientInput.IMAGE_TENSOR),
