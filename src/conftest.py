@@ -14,6 +14,7 @@ _PUBLIC = {
     "holdfast.config.load",
     "holdfast.doctor.diagnose",
     "holdfast.models.detectors.build_detector",
+    "holdfast.prediction.load_model",
     "holdfast.training.api",
 }
 

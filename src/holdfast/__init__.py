@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from holdfast.doctor.diagnose import diagnose
     from holdfast.errors import ConfigError, HoldfastError
     from holdfast.models.detectors.build_detector import build_detector
+    from holdfast.prediction.load_model import load_model
     from holdfast.registry import load_parts
     from holdfast.training.api import evaluate, plan, train
     from holdfast.training.training_settings import TrainingSettings
@@ -24,6 +25,7 @@ __all__ = [
     "evaluate",
     "load_checkpoint",
     "load_config",
+    "load_model",
     "load_parts",
     "plan",
     "save_config",
@@ -41,6 +43,7 @@ _HOMES = {
     "evaluate": "holdfast.training.api",
     "load_checkpoint": "holdfast.checkpoints.transfer",
     "load_config": "holdfast.config.load",
+    "load_model": "holdfast.prediction.load_model",
     "load_parts": "holdfast.registry",
     "plan": "holdfast.training.api",
     "save_config": "holdfast.config.load",

@@ -11,11 +11,16 @@ from holdfast.errors import HoldfastError
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file's content atomically; its folder is made if it is missing."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file's content atomically; its folder is made if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with open(temporary, "wb") as stream:
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)

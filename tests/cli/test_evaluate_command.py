@@ -77,7 +77,7 @@ def test_a_checkpoint_of_another_detector_is_refused_by_name(trained):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("pipeline.config",), "without a checkpoint there is nothing to evaluate"),
+        (("pipeline.config",), "without a checkpoint there are no weights"),
         (("records",), "is not a run"),
         (("gone.config", "--checkpoint", "run"), "there is no such file"),
         (("pipeline.config", "--checkpoint", "gone"), "There is no checkpoint gone"),

@@ -14,6 +14,7 @@ GROUPS = {
     "Start": ["new", "convert", "demo"],
     "Look": ["check", "inspect", "plan", "doctor"],
     "Train": ["train", "evaluate", "adapt", "replay"],
+    "Use": ["export", "predict"],
     "Cloud": ["cloud"],
 }
 NAMES = [name for names in GROUPS.values() for name in names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,10 +21,9 @@ from holdfast.cli.tile_options import tiling_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+    from holdfast.checkpoints.trained_model import TrainedModel
     from holdfast.evaluation.result import EvaluationResult
     from holdfast.geometry.image_tiles import Tiling
-    from holdfast.runs.run import Run
 
 
 def evaluate(
@@ -74,7 +73,9 @@ def evaluate(
     overrides = parse_assignments(assignments or [])
     tiling = tiling_of(tile, overlap)
     load_tensorflow(imports)
-    chosen = _choose(target, checkpoint, latest, overrides, use)
+    from holdfast.checkpoints.trained_model import choose_trained
+
+    chosen = choose_trained(target, checkpoint, latest=latest, overrides=overrides, use=use)
     result = _evaluated(terminal, chosen, tiling)
     if as_json:
         document = {"checkpoint": chosen.checkpoint} | result.document()
@@ -83,60 +84,7 @@ def evaluate(
         _print(terminal, result)
 
 
-class Chosen(NamedTuple):
-    """What to evaluate."""
-
-    config: TrainEvalPipelineConfig
-    folder: Path  # from where relative paths in the config lead
-    checkpoint: str
-    description: str
-
-
-def _choose(
-    target: Path,
-    checkpoint: str | None,
-    latest: bool,
-    overrides: dict[str, str],
-    use: list[str] | None,
-) -> Chosen:
-    from holdfast.config.load import load_config
-    from holdfast.config.paths import expand
-    from holdfast.errors import HoldfastError
-    from holdfast.runs.run import Run, is_run
-
-    if target.is_dir() or is_run(target):
-        run = Run.open(target)
-        path, what = _of_run(run, latest) if checkpoint is None else (expand(checkpoint), "")
-        own = run.part_choices if use is None else use
-        config = load_config(run.config_path, overrides, own)
-        return Chosen(config, run.config_folder, path, what)
-    config = load_config(target, overrides, use or ())
-    if checkpoint is None or latest:
-        raise HoldfastError(
-            f"{target} is a config: without a checkpoint there is nothing to evaluate.",
-            fix="Give --checkpoint PREFIX, or the folder of a run instead of the config.",
-        )
-    return Chosen(config, target.parent, expand(checkpoint), "")
-
-
-def _of_run(run: Run, latest: bool) -> tuple[str, str]:
-    """Choose a checkpoint of a run, and say why."""
-    from holdfast.checkpoints.own import saved_checkpoints
-    from holdfast.errors import HoldfastError
-
-    found = saved_checkpoints.checkpoints_in(run.checkpoints)
-    if not found:
-        raise HoldfastError(
-            f"The run {run.path} has no checkpoint yet.",
-            fix="Train until the first one is saved (--checkpoint-every says when).",
-        )
-    best = None if latest else saved_checkpoints.best_of(found)
-    chosen = best or found[-1]
-    which = "the best" if best else "the last" if latest else "the last; none was evaluated"
-    return str(chosen.path), f"step {chosen.step}, {which} of {run.path}"
-
-
-def _evaluated(terminal: Console, chosen: Chosen, tiling: Tiling | None) -> EvaluationResult:
+def _evaluated(terminal: Console, chosen: TrainedModel, tiling: Tiling | None) -> EvaluationResult:
     from rich.text import Text
 
     from holdfast.cli.progress_bar import progress

@@ -18,10 +18,12 @@ from holdfast.cli.convert_command import convert
 from holdfast.cli.demo_command import demo
 from holdfast.cli.doctor.doctor_command import doctor
 from holdfast.cli.evaluate_command import evaluate
+from holdfast.cli.export_command import export
 from holdfast.cli.help_page import CommandHelp, GroupHelp
 from holdfast.cli.inspect.inspect_command import inspect
 from holdfast.cli.new.new_command import new
 from holdfast.cli.plan.plan_command import plan
+from holdfast.cli.predict_command import predict
 from holdfast.cli.quiet import library_noise_caught
 from holdfast.cli.replay_command import replay
 from holdfast.cli.train.train_command import train
@@ -42,12 +44,14 @@ _LOOKS_AT_IMAGES = {
     "convert",
     "new",
     "doctor",
+    "predict",
 }  # and names those that are damaged
 
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
     "Look": (check, inspect, plan, doctor),
     "Train": (train, evaluate, adapt, replay),
+    "Use": (export, predict),
 }
 for _group, _commands in _GROUPS.items():
     for _command in _commands:

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.checkpoints.keras_weights import is_keras_weights
-from holdfast.checkpoints.legacy.legacy_reader import open_checkpoint
-from holdfast.checkpoints.own.own_reader import open_own_checkpoint
-from holdfast.checkpoints.transfer import load_checkpoint
+from holdfast.checkpoints.whole_weights import has_averages, load_weights
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.validate import validate
 from holdfast.data.input.build_input import open_reader
@@ -29,7 +26,6 @@ from holdfast.geometry.image_tiles import Tiling
 from holdfast.memory.devices.device import Device, device_limit
 from holdfast.memory.plan import MemoryPlan
 from holdfast.models.detectors.build_detector import build_detector
-from holdfast.models.detectors.interface import Detector
 from holdfast.progress import Progress, silent
 from holdfast.training import loop
 from holdfast.training.fitting.choice import fitting_of, wanted_settings
@@ -210,17 +206,4 @@ def evaluate(
 
 def uses_averages(config: TrainEvalPipelineConfig, checkpoint: str | Path) -> bool:
     """Tell whether of this checkpoint the averages of the weights are evaluated."""
-    if not evaluates_averages(config) or is_keras_weights(checkpoint):
-        return False
-    opened = open_own_checkpoint(checkpoint) or open_checkpoint(checkpoint)
-    return bool(opened.averages)
-
-
-def load_weights(detector: Detector, checkpoint: str | Path, *, averages: bool = False) -> None:
-    """Fill all of a detector; what stays unfilled would be judged as if it were trained."""
-    report = load_checkpoint(detector, checkpoint, use_moving_average=averages)
-    if unfilled := (*report.mismatched, *report.missing):
-        raise HoldfastError(
-            f"{checkpoint} does not fill the config's detector: {report}; first {unfilled[0]}.",
-            fix="Give the checkpoint of a detector that was trained with this config.",
-        )
+    return evaluates_averages(config) and has_averages(checkpoint)

@@ -1,0 +1,149 @@
+"""Where the results of `holdfast predict` go: pictures, files, and a summary."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from rich.text import Text
+
+from holdfast.errors import HoldfastError, nearest
+from holdfast.files import refuse_remote
+from holdfast.pictures import label_colors
+from holdfast.prediction.drawn_image import drawn_image, picture_name, save_picture
+from holdfast.prediction.result_files import ResultFile
+from holdfast.units import count_text, seconds_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from holdfast.lettering import Color
+    from holdfast.prediction.loaded_model import LoadedModel
+    from holdfast.prediction.predict_images import SeenFile
+
+RESULTS_NAME = "predictions.json"
+_MOST_WAITING = 8  # pictures that wait to be drawn; each holds an image
+_MOST_NAMED = 10  # unreadable files on the terminal; the JSON names all
+
+
+def chosen_ids(classes: Sequence[str] | None, names: Mapping[int, str]) -> set[int] | None:
+    """Give the label-map ids of the classes that --classes names; None without it."""
+    if not classes:
+        return None
+    ids = {name: number for number, name in names.items()}
+    chosen = set()
+    for text in (each.strip() for option in classes for each in option.split(",")):
+        if text in ids:
+            chosen.add(ids[text])
+        elif text.isdecimal() and (int(text) in names or not names):
+            chosen.add(int(text))
+        else:
+            known = list(nearest(text, ids)) or list(ids)[:5]
+            raise HoldfastError(
+                f"--classes: the label map has no class {text!r}.",
+                fix=f"It has {', '.join(known)}." if known else "Without a label map, give ids.",
+            )
+    return chosen
+
+
+def refuse_places(root: Path, out: Path | None, coco: Path | None) -> None:
+    """Raise if results cannot be written where they are to go; root is the images' folder."""
+    for path in (out, coco):
+        if path is not None:
+            refuse_remote(path, "what is written")
+    if out is not None and out.resolve() == root.resolve():
+        raise HoldfastError(
+            f"--out {out} is the folder of the images: pictures would replace them.",
+            fix="Give another folder.",
+        )
+
+
+class PredictOutput:
+    """Takes what was found, file by file; nothing but a picture is written before the end."""
+
+    def __init__(
+        self, *, root: Path, out: Path | None, coco: Path | None, model: LoadedModel
+    ) -> None:
+        self._root, self._out, self._coco_path = root, out, coco
+        self._model = model
+        names = [model.names[number] for number in sorted(model.names)]
+        self._colors: dict[str, Color] = label_colors(names)
+        self._document = ResultFile('{"images": [')
+        self._coco = ResultFile("[") if coco is not None else None
+        self._drawing: deque[Future[None]] = deque()
+        self._thread = ThreadPoolExecutor(1)
+        self._start = time.monotonic()
+        self.images = 0
+        self._counts: Counter[str] = Counter()
+        self._unreadable: list[dict[str, str]] = []
+
+    def add(self, seen: SeenFile) -> None:
+        """Take the result of one file."""
+        if seen.found is None or seen.pixels is None:
+            self._unreadable.append({"file": str(seen.path), "why": seen.problem})
+            return
+        self.images += 1
+        self._counts.update(seen.found.names)
+        self._document.add(seen.found.document())
+        if self._coco is not None:
+            for item in seen.found.coco_results():
+                self._coco.add(item)
+        if self._out is not None:
+            self._drawing.append(self._thread.submit(self._draw, seen, self._out))
+            while len(self._drawing) > _MOST_WAITING:
+                self._drawing.popleft().result()
+
+    def finish(self) -> None:
+        """Wait for the last picture, and write the files of results."""
+        while self._drawing:
+            self._drawing.popleft().result()
+        self._document.finish(f'], "unreadable": {json.dumps(self._unreadable)}}}')
+        if self._out is not None:
+            self._document.save(self._out / RESULTS_NAME)
+        if self._coco is not None and self._coco_path is not None:
+            self._coco.finish("]")
+            self._coco.save(self._coco_path)
+
+    def print_to(self, stream: TextIO) -> None:
+        """Print the JSON document."""
+        self._document.print_to(stream)
+
+    def report(self, terminal: Console) -> None:
+        """Say what was found, where it is, and which files could not be read."""
+        seconds = time.monotonic() - self._start
+        total = sum(self._counts.values())
+        rate = f"{self.images / max(seconds, 1e-3):.1f} images a second"
+        time_text = f"{seconds_text(seconds)}, {rate}"
+        what = f"{count_text(total, 'detection')} in {count_text(self.images, 'image')}"
+        terminal.print(Text(f"{what} ({time_text})"))
+        for name, count in self._counts.most_common():
+            terminal.print(Text(f"  {count:>6}  {name}"))
+        for each in self._unreadable[:_MOST_NAMED]:
+            terminal.print(Text(f"not readable: {each['file']}: {each['why']}"), soft_wrap=True)
+        if (more := len(self._unreadable) - _MOST_NAMED) > 0:
+            terminal.print(Text(f"not readable: {more} more"))
+        written = [self._out and f"{self._out} (pictures, {RESULTS_NAME})", self._coco_path]
+        for path in filter(None, written):
+            terminal.print(Text(f"written: {path}"), soft_wrap=True)
+
+    def __enter__(self) -> PredictOutput:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        self._document.close()
+        if self._coco is not None:
+            self._coco.close()
+
+    def _draw(self, seen: SeenFile, out: Path) -> None:
+        if seen.found is None or seen.pixels is None:
+            return
+        unknown = label_colors([*self._colors, *sorted(set(seen.found.names))])
+        colors = unknown if set(seen.found.names) - set(self._colors) else self._colors
+        picture = drawn_image(seen.pixels, seen.found, colors, self._model.edges)
+        save_picture(out / picture_name(seen.path.relative_to(self._root)), picture)

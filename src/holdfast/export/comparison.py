@@ -1,0 +1,152 @@
+"""Compare what an export finds with what its detector finds, as sets of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.geometry.overlap import iou, pairwise
+
+# N, M objects of one image
+
+Found = Mapping[str, NDArray[Any]]  # outputs of one image by the OD API's names, without batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """How far an export may be from its detector."""
+
+    score: float = 1e-3
+    iou: float = 0.99
+    mask_iou: float = 0.98
+    keypoint: float = 1e-3  # of the image's side
+    least_score: float = 0.0  # what the detector does not give below
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportComparison:
+    """How far an export is from its detector, over all images."""
+
+    images: int
+    objects: int  # that the detector finds
+    largest_score_difference: float = 0.0
+    smallest_iou: float = 1.0
+    smallest_mask_iou: float | None = None
+    largest_keypoint_distance: float | None = None  # of the image's side
+    unmatched: int = 0  # found by one of the two only
+    # Of every box that suppression chose from: the evidence where nothing is found at all. Else
+    # it is none: which regions a second stage looks at may hang on scores that are equal.
+    largest_raw_score_difference: float | None = None
+
+    def is_within(self, tolerance: Tolerance) -> bool:
+        """Tell whether the export finds the same."""
+        masks, points = self.smallest_mask_iou, self.largest_keypoint_distance
+        raw = self.largest_raw_score_difference
+        return (
+            not self.unmatched
+            and self.largest_score_difference <= tolerance.score
+            and self.smallest_iou >= tolerance.iou
+            and (masks is None or masks >= tolerance.mask_iou)
+            and (points is None or points <= tolerance.keypoint)
+            and (raw is None or raw <= tolerance.score)
+        )
+
+
+def compare(
+    original: Sequence[Found], exported: Sequence[Found], tolerance: Tolerance
+) -> ExportComparison:
+    """Compare image by image: each object with the one of its class that lies closest.
+
+    Near-equal scores may change places, and the last place may go to another of equal score: an
+    object whose score is within the tolerance of where its set ends is not missed.
+    """
+    scores, boxes, masks, points = [0.0], [1.0], [], []
+    unmatched = objects = 0
+    for first, second in zip(original, exported, strict=True):
+        pairs, alone = _pairs(first, second, tolerance)
+        objects += int(first["num_detections"])
+        unmatched += alone
+        for row, other, overlap in pairs:
+            difference = first["detection_scores"][row] - second["detection_scores"][other]
+            scores.append(abs(float(difference)))
+            boxes.append(overlap)
+            if "detection_masks" in first:
+                name = "detection_masks"
+                masks.append(_mask_iou(first[name][row], second[name][other]))
+            if "detection_keypoints" in first:
+                name = "detection_keypoints"
+                points.append(float(np.abs(first[name][row] - second[name][other]).max()))
+    return ExportComparison(
+        images=len(original),
+        objects=objects,
+        largest_score_difference=max(scores),
+        smallest_iou=min(boxes),
+        smallest_mask_iou=min(masks) if masks else None,
+        largest_keypoint_distance=max(points) if points else None,
+        unmatched=unmatched,
+        largest_raw_score_difference=None if objects else _raw_difference(original, exported),
+    )
+
+
+def _raw_difference(original: Sequence[Found], exported: Sequence[Found]) -> float | None:
+    """Compare the scores of all boxes, class by class in rising order; None without them."""
+    name = "raw_detection_scores"
+    if not original or name not in original[0]:
+        return None
+    return max(
+        float(np.abs(np.sort(first[name], axis=0) - np.sort(second[name], axis=0)).max())
+        for first, second in zip(original, exported, strict=True)
+    )
+
+
+def _pairs(
+    first: Found, second: Found, tolerance: Tolerance
+) -> tuple[list[tuple[int, int, float]], int]:
+    """Match two sets, best scores first; give the pairs, and how many stay alone."""
+    counts = int(first["num_detections"]), int(second["num_detections"])
+    overlaps = _overlaps(first, second, *counts)
+    free = np.ones(counts[1], np.bool_)
+    alone: list[int] = []
+    pairs = []
+    for row in range(counts[0]):
+        near = np.abs(first["detection_scores"][row] - second["detection_scores"][: counts[1]])
+        # Of copies in one place, the one with the same score is meant.
+        rank = np.where(free & (overlaps[row] > 0.5), overlaps[row] - near, -1.0)
+        if rank.max(initial=-1.0) <= -1.0:
+            alone.append(row)
+            continue
+        other = int(rank.argmax())
+        free[other] = False
+        pairs.append((row, other, float(overlaps[row, other])))
+    missed = _beyond_edge(first, alone, second, tolerance)
+    missed += _beyond_edge(second, np.flatnonzero(free).tolist(), first, tolerance)
+    return pairs, missed
+
+
+def _beyond_edge(found: Found, rows: list[int], other: Found, tolerance: Tolerance) -> int:
+    """Count rows that the other set should have, too: it had room, or worse ones than these."""
+    count, scores = int(other["num_detections"]), other["detection_scores"]
+    is_full = count == len(scores)
+    edge = tolerance.score + (float(scores[-1]) if is_full else tolerance.least_score)
+    return sum(float(found["detection_scores"][row]) > edge for row in rows)
+
+
+def _overlaps(first: Found, second: Found, rows: int, columns: int) -> NDArray[np.float32]:
+    """Give the IoU of all boxes (rows, columns), 0 where classes differ."""
+    if not rows or not columns:
+        return np.zeros((rows, columns), np.float32)
+    boxes = first["detection_boxes"][:rows], second["detection_boxes"][:columns]
+    overlaps = np.asarray(pairwise(iou, *boxes))
+    classes = first["detection_classes"][:rows], second["detection_classes"][:columns]
+    same = np.round(classes[0])[:, None] == np.round(classes[1])[None, :]
+    return np.where(same, overlaps, 0.0).astype(np.float32)
+
+
+def _mask_iou(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    inside = first > 0.5, second > 0.5
+    union = np.logical_or(*inside).sum()
+    return float(np.logical_and(*inside).sum() / union) if union else 1.0

@@ -1,0 +1,59 @@
+"""An image with what was found drawn on it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from holdfast.evaluation.pasted_masks import dense_mask
+from holdfast.files import write_bytes
+from holdfast.lettering import Color
+from holdfast.pictures import Objects, Pixels, draw_objects
+from holdfast.prediction.predicted_image import PredictedImage
+
+_SURE = 0.2  # least score of a keypoint that is drawn; below it is a guess
+_JPEG = (".jpg", ".jpeg", ".jfif")
+_QUALITY = 92
+
+
+def drawn_image(
+    pixels: Pixels,
+    found: PredictedImage,
+    colors: Mapping[str, Color],
+    edges: Sequence[tuple[int, int]] = (),
+) -> Pixels:
+    """Draw masks, boxes, keypoints and labels; colors are by class name."""
+    texts = [f"{name} {score:.2f}" for name, score in zip(found.names, found.scores, strict=True)]
+    masks = points = None
+    if found.masks:
+        masks = np.stack([dense_mask(part, found.height, found.width) for part in found.masks])
+    if found.keypoints is not None:
+        is_sure = found.keypoints[..., 2:] >= _SURE
+        points = np.where(is_sure, found.keypoints[..., :2], np.nan).astype(np.float32)
+    by_text = dict(zip(texts, (colors[name] for name in found.names), strict=True))
+    return draw_objects(pixels, Objects(found.boxes, texts, masks, points, edges), by_text)
+
+
+def picture_name(relative: Path) -> Path:
+    """Name the picture of an image: as the image, unless few programs show its format.
+
+    >>> picture_name(Path("a/b.JPG")).as_posix(), picture_name(Path("c.webp")).as_posix()
+    ('a/b.JPG', 'c.webp.png')
+    """
+    if relative.suffix.lower() in (*_JPEG, ".png"):
+        return relative
+    return relative.with_name(f"{relative.name}.png")
+
+
+def save_picture(path: Path, picture: Pixels) -> None:
+    """Write a picture in the format of its name; a killed process leaves no half file."""
+    stream = io.BytesIO()
+    if path.suffix.lower() in _JPEG:
+        Image.fromarray(picture).save(stream, "JPEG", quality=_QUALITY)
+    else:
+        Image.fromarray(picture).save(stream, "PNG")
+    write_bytes(path, stream.getvalue())

@@ -1,0 +1,131 @@
+"""`holdfast export`: a folder that is whole and right, or none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.prediction.spread_weights import noise, save_project
+from tests.training.small_training import config_text
+
+import holdfast as library
+from holdfast.export import export_model
+
+from .commands import holdfast, words
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("project")
+    save_project(folder, config_text(chance=False))
+    return folder
+
+
+def export(project, *arguments):
+    model = (project / "pipeline.config", "--checkpoint", project / "checkpoints")
+    return holdfast("export", *model, *arguments)
+
+
+@pytest.fixture(scope="module")
+def exported(project):
+    finished = export(project, "--out", project / "exported", "--json")
+    assert finished.code == 0, finished.err
+    return project / "exported", json.loads(finished.out)
+
+
+def test_the_document_says_what_was_written_and_how_it_compares(exported):
+    folder, document = exported
+    assert document["ok"] is True
+    assert (document["format"], document["precision"]) == ("saved_model", "float32")
+    on_disk = {str(path) for path in folder.rglob("*") if path.is_file()}
+    assert set(document["files"]) == on_disk
+    assert json.loads((folder / "export.json").read_text()) == document
+    compared = document["compared"]
+    assert compared["images"] == 6
+    assert compared["source"] == "eval_input_reader"
+    assert compared["objects"] > 10
+    assert compared["largest_score_difference"] < 1e-3
+    assert compared["smallest_iou"] > 0.99
+    assert {"map_before", "map_after"} <= set(compared)
+
+
+def test_an_export_is_loaded_as_any_model(project, exported):
+    folder, _ = exported
+    original = library.load_model(project / "pipeline.config", checkpoint=project / "checkpoints")
+    images = [noise(50, 70), noise(50, 70, 1), noise(80, 44, 2)]
+    for place in (folder, folder / "saved_model"):
+        model = library.load_model(place)
+        assert model.names == original.names
+        found, expected = model(images), original(images)
+        np.testing.assert_array_equal(found.count, expected.count)
+        np.testing.assert_array_equal(found.classes, expected.classes)
+        np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
+        np.testing.assert_allclose(found.boxes, expected.boxes, atol=1e-4)
+        assert found.classes.dtype == np.int32
+
+
+def test_predict_takes_an_export(exported, tmp_path):
+    folder, _ = exported
+    Image.fromarray(noise(60, 80)).save(tmp_path / "a.png")
+    finished = holdfast("predict", folder, tmp_path / "a.png", "--json", "--score", 0.1)
+    assert finished.code == 0, finished.err
+    (image,) = json.loads(finished.out)["images"]
+    assert image["detections"][0]["name"] in {"ellipse", "rectangle", "star", "triangle"}
+
+
+def test_records_are_taken_and_limits_kept(project, tmp_path):
+    out = tmp_path / "examples"
+    limits = ("--score-threshold", 0.2, "--max-detections", 3)
+    finished = export(project, "--out", out, "--input", "tf_example", *limits)
+    assert finished.code == 0, finished.err
+    assert "smallest IoU of boxes" in finished.out
+    original = library.load_model(project / "pipeline.config", checkpoint=project / "checkpoints")
+    model = library.load_model(out)
+    image = [noise(50, 70)]
+    found, expected = model(image), original(image)
+    assert found.scores.shape == (1, 3)
+    kept = min(3, int((expected.scores[0] > 0.2).sum()))
+    assert found.count.tolist() == [kept]
+    np.testing.assert_allclose(found.scores[0, :kept], expected.scores[0, :kept], atol=1e-4)
+
+
+def test_an_export_that_differs_is_an_error_and_leaves_nothing(project, tmp_path, monkeypatch):
+    run = export_model.run_saved_model
+
+    def spoiled(*arguments):
+        found = run(*arguments)
+        found[0]["detection_scores"] = found[0]["detection_scores"] + 0.01
+        return found
+
+    monkeypatch.setattr(export_model, "run_saved_model", spoiled)
+    finished = export(project, "--out", tmp_path / "gone")
+    assert finished.code == 1
+    assert "finds something else than the detector" in words(finished.err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_not_replaced(project, exported):
+    folder, document = exported
+    finished = export(project, "--out", folder)
+    assert finished.code == 2
+    assert "an export replaces nothing" in words(finished.err)
+    assert json.loads((folder / "export.json").read_text()) == document
+
+
+def test_a_config_alone_is_refused(project, tmp_path):
+    finished = holdfast("export", project / "pipeline.config", "--out", tmp_path / "none")
+    assert finished.code == 2
+    assert "without a checkpoint there are no weights" in words(finished.err)
+
+
+def test_the_commands_are_defined_without_tensorflow():
+    code = (
+        "import sys, holdfast.cli.export_command, holdfast.cli.predict_command\n"
+        "print(*{'tensorflow', 'numpy'} & set(sys.modules))"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert finished.stdout.split() == []

@@ -1,0 +1,72 @@
+"""Sets of objects are compared whatever their order, and what is missing is noticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from holdfast.export.comparison import Tolerance, compare
+
+
+def found(boxes, scores, classes=None, places=4):
+    count = len(boxes)
+    padded = np.zeros((places, 4), np.float32)
+    padded[:count] = np.reshape(boxes, (count, 4))
+    return {
+        "detection_boxes": padded,
+        "detection_scores": np.array([*scores, *[0.0] * (places - count)], np.float32),
+        "detection_classes": np.array([*(classes or [1] * count), *[1] * (places - count)]),
+        "num_detections": np.float32(count),
+    }
+
+
+FIRST, SECOND = (0.1, 0.1, 0.5, 0.5), (0.5, 0.5, 0.9, 0.9)
+TWO = found([FIRST, SECOND], [0.8, 0.7999])
+
+
+def is_same(original, exported, **tolerance):
+    wanted = Tolerance(**tolerance)
+    return compare([original], [exported], wanted).is_within(wanted)
+
+
+def test_equal_sets_are_equal_in_any_order():
+    assert is_same(TWO, TWO)
+    assert is_same(TWO, found([SECOND, FIRST], [0.8, 0.7999]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        found([FIRST], [0.8]),
+        found([], []),
+        found([FIRST, SECOND, (0, 0, 1, 1)], [0.8, 0.7999, 0.5]),
+        found([FIRST, SECOND], [0.8, 0.79]),
+        found([FIRST, SECOND], [0.8, 0.7999], [1, 2]),
+        found([FIRST, (0.5, 0.5, 0.9, 0.91)], [0.8, 0.7999]),
+    ],
+    ids=["missing", "empty", "more", "score", "class", "box"],
+)
+def test_a_difference_is_noticed_both_ways(other):
+    assert not is_same(TWO, other)
+    assert not is_same(other, TWO)
+
+
+def test_the_last_place_may_go_to_another_of_equal_score():
+    one = found([FIRST, SECOND], [0.8, 0.5], places=2)
+    other = found([FIRST, (0, 0, 0.2, 0.2)], [0.8, 0.5001], places=2)
+    assert is_same(one, other)
+    assert not is_same(found([FIRST, SECOND], [0.8, 0.6], places=2), other)
+
+
+def test_an_object_at_the_threshold_may_be_missing():
+    one = found([FIRST, SECOND], [0.8, 0.3002])
+    assert is_same(one, found([FIRST], [0.8]), least_score=0.3)
+    assert not is_same(one, found([FIRST], [0.8]), least_score=0.2)
+
+
+def test_scores_before_suppression_are_compared_where_nothing_is_found():
+    raw = np.random.default_rng(0).random((5, 3), np.float32)
+    one, other = (found([], []) | {"raw_detection_scores": each} for each in (raw, raw + 0.01))
+    assert is_same(one, one)
+    assert is_same(one, found([], []) | {"raw_detection_scores": raw[::-1]})
+    assert not is_same(one, other)
