@@ -14,14 +14,15 @@ from holdfast.doctor.finding import Finding
 
 
 def case_of(text: str, overrides: dict[str, Any] | None = None, **known: Any) -> Case:
-    """Make the case of a config; `known` are attributes of it, such as train_statistics."""
+    """Make the case of a config; `known` are attributes of it, such as train.statistics."""
     config, problems, _ = decode(text, TrainEvalPipelineConfig)
     assert not problems, problems
     config, wrong = apply_overrides(config, overrides or {})
     assert not wrong, wrong
     case = Case(config=config)
     for name, value in known.items():
-        setattr(case, name, value)
+        owner, _, attribute = name.rpartition(".")
+        setattr(getattr(case, owner) if owner else case, attribute, value)
     return case
 
 

@@ -46,7 +46,7 @@ def test_detections_are_those_of_the_evaluation(run: Path):
     seen = case.seen_by_model[3]
     detector = holdfast.build_detector(case.config)
     holdfast.load_checkpoint(detector, run, use_moving_average=True)
-    pixels = case.train_sample[3].pixels()
+    pixels = case.train.sample[3].pixels()
     inputs, sizes = detector.preprocess([pixels])
     found = detector.detections(detector(inputs, sizes=sizes, training=False), sizes)
     count = len(seen.scores)

@@ -13,7 +13,7 @@ def test_boxes_that_were_written_in_several_records_join_their_image(tmp_path: P
     boxes = [(0.1, 0.1, 0.3, 0.3), (0.5, 0.5, 0.9, 0.9)]
     several = [record([box], image=image, source_id="several.png") for box in boxes]
     write(tmp_path / "records" / "train.record-0", several)
-    (whole,) = case.train_images
+    (whole,) = case.train.images
     assert whole.name == "several.png"
     np.testing.assert_allclose(whole.boxes, boxes)
     assert whole.class_names == ("disc", "disc")

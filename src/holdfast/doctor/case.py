@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from holdfast.config.facts.networks import Detector, detector_of
 from holdfast.config.facts.rate_curve import RateCurve, rate_curve
-from holdfast.config.label_map import load_label_map
 from holdfast.config.load import load_config
-from holdfast.config.paths import Base, find_checkpoint, find_files
+from holdfast.config.paths import find_checkpoint
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.config.schema.label_map_items import StringIntLabelMap
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
+from holdfast.doctor.examined_data import DataPlace, ExaminedData, readable_label_map
 from holdfast.doctor.gpu_processes import GpuProcess, gpu_processes
 from holdfast.doctor.lazy_part import LazyPart, MissingError
 from holdfast.doctor.usual_rates import UsualRates, usual_rates
-from holdfast.errors import HoldfastError
 from holdfast.progress import Watch, unwatched
 from holdfast.runs.events import Event, read_events
 from holdfast.runs.manifest import RunManifest
@@ -27,18 +27,11 @@ from holdfast.runs.run import CHECKPOINTS_NAME, CONFIG_NAME, EVENTS_NAME, STEPS,
 
 if TYPE_CHECKING:
     from holdfast.checkpoints.own.saved_checkpoints import Restored
-    from holdfast.data.survey.inspection import Records
-    from holdfast.data.survey.observe import Observation
-    from holdfast.data.survey.statistics import Statistics
     from holdfast.doctor.anchor_use import AnchorUse
-    from holdfast.doctor.appearances import Appearances
     from holdfast.doctor.augmentation_trial import AugmentationTrial
-    from holdfast.doctor.data_case import SampledImage
     from holdfast.doctor.history import History
-    from holdfast.doctor.looks import ImageLook
     from holdfast.doctor.matched_weights import StartWeights
     from holdfast.doctor.seen_by_model import SeenImage
-    from holdfast.doctor.whole_images import WholeImage
     from holdfast.memory.devices.device import Limit
     from holdfast.memory.devices.installed_gpus import InstalledGpu
     from holdfast.memory.plan import MemoryPlan
@@ -157,128 +150,26 @@ class Case:
     # The data.
 
     @LazyPart
-    def train_reader(self) -> InputReader:
-        """The reader of the training data."""
-        return _there(self.config.train_input_reader, "the config has no train_input_reader")
+    def train(self) -> ExaminedData:
+        """The data to train on."""
+        return self._data("train_input_reader", "training", lambda: self.config.train_input_reader)
 
     @LazyPart
-    def evaluation_reader(self) -> InputReader:
-        """The first reader of data to evaluate on."""
-        readers = self.config.eval_input_reader
-        return _there(readers[0] if readers else None, "the config has no eval_input_reader")
+    def evaluation(self) -> ExaminedData:
+        """The data to evaluate on: of several readers, the first one's."""
+
+        def first() -> InputReader | None:
+            return next(iter(self.config.eval_input_reader), None)
+
+        return self._data("eval_input_reader", "evaluation", first)
 
     @LazyPart
     def label_maps(self) -> LabelMaps:
         """The label maps of both readers; missing if there is neither."""
-        maps = LabelMaps(self._label_map("train_reader"), self._label_map("evaluation_reader"))
+        maps = LabelMaps(readable_label_map(self.train), readable_label_map(self.evaluation))
         if maps.train is None and maps.evaluation is None:
             raise MissingError("there is no label map that can be read")
         return maps
-
-    @LazyPart
-    def train_files(self) -> tuple[Path, ...]:
-        """The TFRecord files to train on; found without TensorFlow."""
-        return self._record_files(self.train_reader, "train_input_reader")
-
-    @LazyPart
-    def train_records(self) -> Records:
-        """The TFRecord files to train on, and how to read them."""
-        return self._records(self.train_reader, "train_input_reader")
-
-    @LazyPart
-    def evaluation_records(self) -> Records:
-        """The TFRecord files to evaluate on."""
-        return self._records(self.evaluation_reader, "eval_input_reader")
-
-    @LazyPart
-    def train_statistics(self) -> Statistics:
-        """What is in the training data; every record is read, unless that was done before."""
-        return self._statistics(self.train_records, "look at the training data")
-
-    @LazyPart
-    def evaluation_statistics(self) -> Statistics:
-        """What is in the data to evaluate on."""
-        return self._statistics(self.evaluation_records, "look at the evaluation data")
-
-    @LazyPart
-    def train_observations(self) -> tuple[Observation, ...]:
-        """Boxes, sizes and ids of training images, without pixels; of many only an even sample."""
-        records, statistics = self.train_records, self.train_statistics
-        from holdfast.doctor.data_case import observations_of
-
-        return observations_of(records, statistics)
-
-    @LazyPart
-    def evaluation_observations(self) -> tuple[Observation, ...]:
-        """The same of the data to evaluate on."""
-        records, statistics = self.evaluation_records, self.evaluation_statistics
-        from holdfast.doctor.data_case import observations_of
-
-        return observations_of(records, statistics)
-
-    @LazyPart
-    def train_sample(self) -> tuple[SampledImage, ...]:
-        """A few training images, evenly spread; pixels are decoded when asked for."""
-        records, statistics = self.train_records, self.train_statistics
-        from holdfast.doctor.data_case import sample_of
-
-        return sample_of(records, statistics)
-
-    @LazyPart
-    def evaluation_sample(self) -> tuple[SampledImage, ...]:
-        """A few images to evaluate on."""
-        records, statistics = self.evaluation_records, self.evaluation_statistics
-        from holdfast.doctor.data_case import sample_of
-
-        return sample_of(records, statistics)
-
-    @LazyPart
-    def train_images(self) -> tuple[WholeImage, ...]:
-        """The training images, each with all of its boxes."""
-        from holdfast.doctor.whole_images import whole_images
-
-        return whole_images(self.train_observations)
-
-    @LazyPart
-    def evaluation_images(self) -> tuple[WholeImage, ...]:
-        """The images to evaluate on, each with all of its boxes."""
-        from holdfast.doctor.whole_images import whole_images
-
-        return whole_images(self.evaluation_observations)
-
-    @LazyPart
-    def train_looks(self) -> tuple[ImageLook, ...]:
-        """A few training images, decoded and made small."""
-        sample, images = self.train_sample, self.train_images
-        from holdfast.doctor.looks import look_at_sample
-
-        return look_at_sample(sample, images)
-
-    @LazyPart
-    def evaluation_looks(self) -> tuple[ImageLook, ...]:
-        """A few images to evaluate on, decoded and made small."""
-        sample, images = self.evaluation_sample, self.evaluation_images
-        from holdfast.doctor.looks import look_at_sample
-
-        return look_at_sample(sample, images)
-
-    @LazyPart
-    def train_appearances(self) -> Appearances:
-        """The perceptual hash of every training image."""
-        images = self.train_images
-        from holdfast.doctor.appearances import appearances_of
-
-        what = "compare the training images"
-        return appearances_of(self.train_records, images, what, self.watch)
-
-    @LazyPart
-    def evaluation_appearances(self) -> Appearances:
-        """The perceptual hash of every image to evaluate on."""
-        images = self.evaluation_images
-        from holdfast.doctor.appearances import appearances_of
-
-        what = "compare the evaluation images"
-        return appearances_of(self.evaluation_records, images, what, self.watch)
 
     @LazyPart
     def seen_by_model(self) -> tuple[SeenImage, ...]:
@@ -291,7 +182,7 @@ class Case:
     @LazyPart
     def coverage(self) -> Covered:
         """Which boxes of the training data have an anchor."""
-        records, statistics = self.train_records, self.train_statistics
+        records, statistics = self.train.records, self.train.statistics
         from holdfast.models.detectors.build_layout import anchor_coverage
 
         found = anchor_coverage(self.model, records, statistics)
@@ -300,7 +191,7 @@ class Case:
     @LazyPart
     def anchor_use(self) -> AnchorUse:
         """How many boxes of the training data each feature map has an anchor for."""
-        observations = self.train_observations
+        observations = self.train.observations
         from holdfast.doctor.anchor_use import anchor_use
 
         found = anchor_use(self.model, observations)
@@ -311,7 +202,7 @@ class Case:
         """What the augmentations do to a few images, and how long they take."""
         if not self.train_config.data_augmentation_options and not self.config.parts:
             raise MissingError("the config has no augmentation")
-        sample = self.train_sample
+        sample = self.train.sample
         from holdfast.doctor.augmentation_trial import try_augmentations
 
         return _there(try_augmentations(self.config, sample), "the sample has no box")
@@ -434,39 +325,11 @@ class Case:
         except MissingError:
             return ()
 
-    def _label_map(self, reader_name: str) -> StringIntLabelMap | None:
-        try:
-            reader: InputReader = getattr(self, reader_name)
-            found = find_files(reader.label_map_path, self.folder)
-            return load_label_map(found.files[0]) if found.files else None
-        except HoldfastError:
-            return None
-
-    def _record_files(self, reader: InputReader, name: str) -> tuple[Path, ...]:
-        named = reader.tf_record_input_reader
-        patterns = named.input_path if named is not None else ()
-        if not patterns:
-            raise MissingError(f"{name} names no TFRecord files")
-        files: list[Path] = []
-        for pattern in patterns:
-            found = find_files(pattern, self.folder)
-            if found.base is Base.REMOTE:
-                raise MissingError(f"{pattern} is remote: copy it here to have it looked at")
-            if found.base is Base.NOWHERE:
-                raise MissingError(f"{pattern} leads to no file")
-            files += found.files
-        return tuple(files)
-
-    def _records(self, reader: InputReader, name: str) -> Records:
-        self._record_files(reader, name)  # first: without files, no reason to load TensorFlow
-        from holdfast.data.input.build_input import open_reader
-
-        return open_reader(reader, self.folder, name=name)
-
-    def _statistics(self, records: Records, what: str) -> Statistics:
-        from holdfast.doctor.data_case import statistics_of
-
-        return statistics_of(records, what, self.watch)
+    def _data(
+        self, name: str, purpose: str, reader: Callable[[], InputReader | None]
+    ) -> ExaminedData:
+        place = DataPlace(name, purpose, reader, lambda: self.folder)
+        return ExaminedData(place, self.watch)
 
 
 def _there(value: T | None, reason: str) -> T:

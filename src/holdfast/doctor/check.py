@@ -47,8 +47,8 @@ def check(
 ) -> Callable[[Look], Look]:
     """Register a function that yields findings of a code; its docstring is the page about them.
 
-    needs: attributes of `Case`. Where one of them is missing, the check is not asked, and listed
-    with the reason.
+    needs: attributes of `Case`, such as train.statistics. Where one of them is missing, the check
+    is not asked, and listed with the reason.
     """
 
     def add(look: Look) -> Look:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,5 +134,5 @@ def _chosen(only: Collection[str]) -> tuple[Check, ...]:
 
 def _found(check: Check, case: Case) -> list[Finding]:
     for need in check.needs:
-        getattr(case, need)
+        attrgetter(need)(case)
     return list(check.look(case))

@@ -59,13 +59,13 @@ def seen_by_model(case: Case) -> tuple[SeenImage, ...]:
     What was found is kept in the run's folder, if that can be written: the next look at the same
     checkpoint and images takes no time.
     """
-    images = case.train_images
+    images = case.train.images
     chosen = images[:: -(-max(len(images), 1) // MOST_IMAGES)]
     found = kept_detections(case.run_path, case.weights.checkpoint.step, chosen)
     if found is None:
         found = list(_detected(case, chosen))
         keep_detections(case.run_path, case.weights.checkpoint.step, chosen, found)
-    names = case.train_records.names or {}
+    names = case.train.records.names or {}
     return tuple(
         SeenImage(
             image=image,
@@ -130,7 +130,7 @@ def _batch_runner(case: Case) -> Callable[[Sequence[Pixels]], Iterator[FoundBoxe
 
 def _pixels(case: Case, images: Sequence[WholeImage]) -> Iterator[tuple[tuple[str, int], Pixels]]:
     places = [image.place for image in images]
-    for place, encoded in encoded_images(case.train_records, places):
+    for place, encoded in encoded_images(case.train.records, places):
         try:
             with decoded_image(encoded) as pixels:
                 yield place, pixels

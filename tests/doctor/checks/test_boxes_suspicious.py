@@ -64,7 +64,7 @@ def test_labels_larger_than_what_a_detector_is_sure_of_are_loose(tmp_path: Path)
             image.class_names,
             np.full(len(image.boxes), 0.8, np.float32),
         )
-        for number, image in enumerate(case.train_images)
+        for number, image in enumerate(case.train.images)
     )
     finding = found(case, "boxes-suspicious")
     assert finding is not None

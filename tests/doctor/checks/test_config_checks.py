@@ -177,7 +177,7 @@ FAULTS = [
 LABEL_MAP = parse_label_map(
     b'item { id: 1 name: "cat" } item { id: 2 name: "dog" } item { id: 3 name: "owl" }', "labels"
 )
-KNOWN = {"train_statistics": STATISTICS, "label_maps": LabelMaps(LABEL_MAP, LABEL_MAP)}
+KNOWN = {"train.statistics": STATISTICS, "label_maps": LabelMaps(LABEL_MAP, LABEL_MAP)}
 CODES = sorted({fault.code for fault in FAULTS})
 
 
@@ -217,7 +217,7 @@ def test_nothing_is_found_in_a_healthy_config(code: str, text: str):
 
 
 def test_a_checkpoint_that_is_not_there_is_an_error_where_the_data_is():
-    case = case_of(HEALTHY, train_files=("train.record",))
+    case = case_of(HEALTHY, **{"train.files": ("train.record",)})
     finding = found(case, "weights-missing")
     assert finding is not None
     assert finding.severity == "error"

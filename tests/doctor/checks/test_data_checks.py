@@ -40,10 +40,10 @@ def case_with(folder: Path, text: str = CONFIG, overrides: dict[str, str] | None
 
 def test_a_sample_of_the_data_has_boxes_and_pixels(folder: Path):
     case = case_with(folder)
-    image = case.train_sample[0]
+    image = case.train.sample[0]
     assert image.pixels().shape == (96, 96, 3)
     assert len(image.sample().boxes) == len(image.observation.boxes)
-    assert len(case.train_observations) == case.train_statistics.images == 18
+    assert len(case.train.observations) == case.train.statistics.images == 18
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_anchors_that_are_far_too_large_miss_the_boxes(folder: Path):
     assert finding is not None
     assert finding.severity == "error"
     use = case.anchor_use
-    assert use.boxes == case.train_statistics.boxes
+    assert use.boxes == case.train.statistics.boxes
     assert sum(each.boxes for each in use.maps) <= case.coverage.here.all.covered * len(use.maps)
 
 

@@ -103,7 +103,7 @@ def test_host_memory_is_short_for_large_records_in_a_large_buffer(
     )
     statistics = SimpleNamespace(stored_bytes=(5 * 2**20,) * records, largest_image_bytes=10**7)
     overrides = {"train_input_reader.shuffle_buffer_size": buffer}
-    case = case_of(HEALTHY, overrides, train_statistics=statistics)
+    case = case_of(HEALTHY, overrides, **{"train.statistics": statistics})
     assert severity(case, "host-memory-short") == expected
 
 

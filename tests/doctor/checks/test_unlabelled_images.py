@@ -23,7 +23,7 @@ def seen(case: Case, score_in_empty: float) -> tuple[SeenImage, ...]:
         SeenImage(image, image.boxes, image.class_names, np.full(len(image.boxes), 0.8, np.float32))
         if len(image.boxes)
         else SeenImage(image, box, name, np.array([score_in_empty], np.float32))
-        for image in case.train_images
+        for image in case.train.images
     )
 
 

@@ -11,7 +11,7 @@ from holdfast.doctor.finding import Finding, Fix
 _FEW_STEPS = 5  # an epoch: `holdfast new` never makes fewer than some ten
 
 
-@check("batch-large", about="config", needs=("train_config", "train_statistics"))
+@check("batch-large", about="config", needs=("train_config", "train.statistics"))
 def batch_large(case: Case) -> Iterator[Finding]:
     """The batch is large for the number of images: an epoch has only a few steps.
 
@@ -24,7 +24,7 @@ def batch_large(case: Case) -> Iterator[Finding]:
 
     What helps: a batch of 8 to 16 with a learning rate that is scaled along.
     """
-    images, batch = case.train_statistics.images, case.train_config.batch_size
+    images, batch = case.train.statistics.images, case.train_config.batch_size
     if not images or images >= _FEW_STEPS * batch:
         return
     wanted = max(min(8, images // 10), 1)

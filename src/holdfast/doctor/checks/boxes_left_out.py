@@ -27,7 +27,7 @@ class _Lost(NamedTuple):
     examples: tuple[str, ...]
 
 
-@check("boxes-left-out", about="data", needs=("train_records", "train_statistics"))
+@check("boxes-left-out", about="data", needs=("train.records", "train.statistics"))
 def boxes_left_out(case: Case) -> Iterator[Finding]:
     """Boxes or whole images of the data cannot be used, and are left out.
 
@@ -80,9 +80,9 @@ def boxes_left_out(case: Case) -> Iterator[Finding]:
 
 
 def _all_lost(case: Case) -> Iterator[_Lost]:
-    yield from _lost("training", case.train_statistics)
+    yield from _lost("training", case.train.statistics)
     try:
-        yield from _lost("evaluation", case.evaluation_statistics)
+        yield from _lost("evaluation", case.evaluation.statistics)
     except MissingError:
         return
 

@@ -48,7 +48,7 @@ _EXCHANGED = _Kind(
 )
 
 
-@check("boxes-suspicious", about="data", needs=("train_records", "train_statistics"))
+@check("boxes-suspicious", about="data", needs=("train.records", "train.statistics"))
 def boxes_suspicious(case: Case) -> Iterator[Finding]:
     """Boxes do not fit what the images show: x and y exchanged, mirrored, moved, or too large.
 
@@ -67,7 +67,7 @@ def boxes_suspicious(case: Case) -> Iterator[Finding]:
     What helps: look at the sheet that `holdfast inspect` draws, correct what writes the
     records, and convert again.
     """
-    looks = [look for look in case.train_looks if len(look.image.boxes)]
+    looks = [look for look in case.train.looks if len(look.image.boxes)]
     finding = _by_pixels(looks) if len(looks) >= LEAST_IMAGES else None
     finding = finding or _by_detector(case)
     if finding is not None:

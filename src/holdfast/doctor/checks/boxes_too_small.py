@@ -36,7 +36,7 @@ class _Counted(NamedTuple):
     sizes: list[float]  # of all boxes, in pixels of the input
 
 
-@check("boxes-too-small", about="data", needs=("train_records", "train_statistics", "detector"))
+@check("boxes-too-small", about="data", needs=("train.records", "train.statistics", "detector"))
 def boxes_too_small(case: Case) -> Iterator[Finding]:
     """Boxes are only a few pixels large after images are resized to the network's input.
 
@@ -97,7 +97,7 @@ def _count(case: Case, resizer: ImageResizer, least: float) -> _Counted:
 
     frame: Callable[[int, int], Frame] = lru_cache(frame_of(build_resizer(resizer)))
     counted = _Counted(Counter(), Counter(), [])
-    for image in case.train_images:
+    for image in case.train.images:
         if not len(image.boxes):
             continue
         placed = frame(image.height, image.width)

@@ -17,7 +17,7 @@ NOTE_RATIO = 15.0
 _MOST_ROWS = 20
 
 
-@check("class-imbalance", about="data", needs=("train_records", "train_statistics"))
+@check("class-imbalance", about="data", needs=("train.records", "train.statistics"))
 def class_imbalance(case: Case) -> Iterator[Finding]:
     """Some classes have far fewer boxes than others, and will be learned last or not at all.
 
@@ -32,7 +32,7 @@ def class_imbalance(case: Case) -> Iterator[Finding]:
     of boxes, arXiv 1901.05555), more images of the rare classes, or images with them in the records
     more than once. CenterNet takes no weights: add images.
     """
-    counts = {name: boxes for name, boxes in case.train_statistics.classes.items() if boxes}
+    counts = {name: boxes for name, boxes in case.train.statistics.classes.items() if boxes}
     if len(counts) < 2:
         return
     most = max(counts, key=lambda name: counts[name])

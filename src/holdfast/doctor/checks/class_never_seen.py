@@ -13,7 +13,7 @@ from holdfast.doctor.lazy_part import MissingError
 _NAMED = 10
 
 
-@check("class-never-seen", about="data", needs=("train_records", "train_statistics", "label_maps"))
+@check("class-never-seen", about="data", needs=("train.records", "train.statistics", "label_maps"))
 def class_never_seen(case: Case) -> Iterator[Finding]:
     """A class of the label map has no box in the training data: it will never be detected.
 
@@ -30,8 +30,8 @@ def class_never_seen(case: Case) -> Iterator[Finding]:
     if case.label_maps.train is None:
         raise MissingError("the training data has no label map that can be read")
     names = [class_name(item) for item in classes(case.label_maps.train)]
-    unseen = [name for name in dict.fromkeys(names) if not case.train_statistics.classes.get(name)]
-    if not unseen or not case.train_statistics.boxes:
+    unseen = [name for name in dict.fromkeys(names) if not case.train.statistics.classes.get(name)]
+    if not unseen or not case.train.statistics.boxes:
         return  # without any box at all, other findings say why
     wanted = _evaluated(case)
     missed = {name: wanted[name] for name in unseen if wanted.get(name)}
@@ -59,6 +59,6 @@ def class_never_seen(case: Case) -> Iterator[Finding]:
 
 def _evaluated(case: Case) -> Mapping[str, int]:
     try:
-        return case.evaluation_statistics.classes
+        return case.evaluation.statistics.classes
     except MissingError:
         return {}

@@ -163,7 +163,7 @@ def _hidden(severity: Severity, what: str, evidence: Mapping[str, JsonValue], fi
 
 def _most_boxes(case: Case) -> int | None:
     try:
-        counts = case.train_statistics.boxes_per_image
+        counts = case.train.statistics.boxes_per_image
     except MissingError:
         return None
     return counts.maximum if counts is not None else None

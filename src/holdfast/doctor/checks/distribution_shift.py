@@ -16,7 +16,7 @@ MOST_PROBABLE = 0.002
 HARMLESS = ("boxes per image",)  # an object looks the same among few others and among many
 
 
-@check("distribution-shift", about="data", needs=("train_records", "evaluation_records"))
+@check("distribution-shift", about="data", needs=("train.records", "evaluation.records"))
 def distribution_shift(case: Case) -> Iterator[Finding]:
     """The evaluation data differs from the training data in a way that chance does not explain.
 
@@ -36,10 +36,10 @@ def distribution_shift(case: Case) -> Iterator[Finding]:
     """
     from holdfast.doctor.shifts import shifts_between
 
-    images = (case.train_images, case.evaluation_images)
+    images = (case.train.images, case.evaluation.images)
     shifts = [
         each
-        for each in shifts_between(*images, case.train_looks, case.evaluation_looks)
+        for each in shifts_between(*images, case.train.looks, case.evaluation.looks)
         if each.comparison.distance >= NOTE_DISTANCE and each.comparison.probability < MOST_PROBABLE
     ]
     if not shifts:

@@ -15,7 +15,7 @@ NOTE_COPIES = 0.05  # of the images: copies with the same boxes
 _EXAMPLES = 10
 
 
-@check("duplicate-images", about="data", needs=("train_records", "train_statistics"))
+@check("duplicate-images", about="data", needs=("train.records", "train.statistics"))
 def duplicate_images(case: Case) -> Iterator[Finding]:
     """The same image is in the training data more than once, with different boxes.
 
@@ -31,9 +31,9 @@ def duplicate_images(case: Case) -> Iterator[Finding]:
     """
     from holdfast.doctor.twins import copies_in, have_same_boxes
 
-    copies = copies_in(case.train_appearances, case.train_records)
+    copies = copies_in(case.train.appearances, case.train.records)
     different = [pair for pair in copies if not have_same_boxes(pair)]
-    images = max(len(case.train_images), 1)
+    images = max(len(case.train.images), 1)
     if not different and len(copies) < NOTE_COPIES * images:
         return
     is_warning = len(different) >= max(WARNING_PAIRS, WARNING_SHARE * images)

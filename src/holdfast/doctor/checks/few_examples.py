@@ -16,7 +16,7 @@ FEW_IMAGES = 20
 NOTE_IMAGES = 100
 
 
-@check("few-examples", about="data", needs=("train_records", "train_statistics"))
+@check("few-examples", about="data", needs=("train.records", "train.statistics"))
 def few_examples(case: Case) -> Iterator[Finding]:
     """The training data has too few images, or too few boxes of a class, to generalize from.
 
@@ -30,7 +30,7 @@ def few_examples(case: Case) -> Iterator[Finding]:
     (`holdfast new --pretrained` or --checkpoint) rather than from nothing; freeze the first layers;
     augment; leave a class out of the label map until there is enough of it.
     """
-    statistics = case.train_statistics
+    statistics = case.train.statistics
     crowds = statistics.boxes_per_image
     images = statistics.images - (crowds.without if crowds else 0)
     few = {name: boxes for name, boxes in statistics.classes.items() if 0 < boxes < FEW_BOXES}

@@ -15,7 +15,7 @@ _BATCHES = 3  # alive at once: one that is filled, one that waits, one that is c
 _CHANNEL_BYTES = 3 * 4  # float32 RGB
 
 
-@check("host-memory-short", about="machine", needs=("train_statistics", "train_reader", "model"))
+@check("host-memory-short", about="machine", needs=("train.statistics", "train.reader", "model"))
 def host_memory_short(case: Case) -> Iterator[Finding]:
     """The buffers of the input need a large part of the host's free memory.
 
@@ -30,7 +30,7 @@ def host_memory_short(case: Case) -> Iterator[Finding]:
     """
     from holdfast.memory.devices.device import host_limit
 
-    statistics, reader = case.train_statistics, case.train_reader
+    statistics, reader = case.train.statistics, case.train.reader
     sizes = statistics.stored_bytes
     mean = sum(sizes) / max(len(sizes), 1)
     records = min(reader.shuffle_buffer_size, len(sizes))

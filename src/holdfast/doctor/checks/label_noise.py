@@ -25,7 +25,7 @@ _MOST_LISTED = 1000
 _MOST_PICTURES = 24
 
 
-@check("label-noise", about="data", needs=("train_records", "train_statistics"))
+@check("label-noise", about="data", needs=("train.records", "train.statistics"))
 def label_noise(case: Case) -> Iterator[Finding]:
     """Labels are probably wrong: a trained detector contradicts them, or classes follow no rule.
 
@@ -68,7 +68,7 @@ def label_noise(case: Case) -> Iterator[Finding]:
 def _shuffled(case: Case) -> Finding | None:
     from holdfast.doctor.class_looks import agreement, describe_boxes
 
-    found = agreement(describe_boxes(case.train_looks))
+    found = agreement(describe_boxes(case.train.looks))
     if found is None or found.boxes < SHUFFLED_BOXES or found.certainty >= SHUFFLED_CERTAINTY:
         return None
     return Finding(
@@ -146,6 +146,6 @@ def _drawn(case: Case, candidates: Sequence[Doubt]) -> Path | None:
     from holdfast.doctor.doubt_pictures import draw_doubts
 
     try:
-        return draw_doubts(case.run_path, candidates[:_MOST_PICTURES], case.train_records)
+        return draw_doubts(case.run_path, candidates[:_MOST_PICTURES], case.train.records)
     except OSError:
         return None

@@ -27,7 +27,7 @@ class _Outside(NamedTuple):
     known: list[str]  # names of the label map
 
 
-@check("label-outside-map", about="data", needs=("train_records", "train_statistics"))
+@check("label-outside-map", about="data", needs=("train.records", "train.statistics"))
 def label_outside_map(case: Case) -> Iterator[Finding]:
     """Boxes have a class that the label map, or num_classes, does not reach: they are left out.
 
@@ -73,9 +73,9 @@ def label_outside_map(case: Case) -> Iterator[Finding]:
 
 
 def _outside(case: Case) -> Iterator[_Outside]:
-    yield _of(case, "training", case.train_statistics, case.train_records.names)
+    yield _of(case, "training", case.train.statistics, case.train.records.names)
     try:
-        statistics, names = case.evaluation_statistics, case.evaluation_records.names
+        statistics, names = case.evaluation.statistics, case.evaluation.records.names
     except MissingError:
         return
     yield _of(case, "evaluation", statistics, names)

@@ -21,7 +21,7 @@ _WHY = (
 )
 
 
-@check("label-shift", about="data", needs=("train_records", "evaluation_records"))
+@check("label-shift", about="data", needs=("train.records", "evaluation.records"))
 def label_shift(case: Case) -> Iterator[Finding]:
     """Class ids of the training and the evaluation data do not mean the same classes.
 
@@ -70,8 +70,8 @@ def _maps_disagree(
             what=f"The label maps disagree about {len(other_ids)} of {len(ours)} classes: the "
             f"evaluation's is {kind}. {name!r} is {before} in training and {after} in evaluation.",
             evidence={
-                "train_map": case.train_reader.label_map_path,
-                "evaluation_map": case.evaluation_reader.label_map_path,
+                "train_map": case.train.reader.label_map_path,
+                "evaluation_map": case.evaluation.reader.label_map_path,
                 "kind": kind,
                 "classes": [
                     {"class": name, "train_id": before, "evaluation_id": after}
@@ -107,8 +107,8 @@ def _records_disagree(case: Case) -> Iterator[Finding]:
     from holdfast.doctor.written_classes import written_classes
 
     sides = (
-        ("training", case.train_sample, case.label_maps.train),
-        ("evaluation", case.evaluation_sample, case.label_maps.evaluation),
+        ("training", case.train.sample, case.label_maps.train),
+        ("evaluation", case.evaluation.sample, case.label_maps.evaluation),
     )
     for data, sample, label_map in sides:
         ids = _ids(label_map) if label_map is not None else {}
@@ -141,7 +141,7 @@ def _looks_disagree(case: Case) -> Iterator[Finding]:
     from holdfast.doctor.class_looks import best_renaming, describe_boxes
 
     renaming = best_renaming(
-        describe_boxes(case.train_looks), describe_boxes(case.evaluation_looks)
+        describe_boxes(case.train.looks), describe_boxes(case.evaluation.looks)
     )
     if renaming is None or renaming.renamed < LEAST_RENAMED:
         return
@@ -173,7 +173,7 @@ def _finding(
 
 
 def _one_map(case: Case) -> Fix:
-    path = case.train_reader.label_map_path
+    path = case.train.reader.label_map_path
     return Fix(
         text="Use the training label map for evaluation, too.",
         set={"eval_input_reader[0].label_map_path": path},

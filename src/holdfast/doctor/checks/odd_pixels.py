@@ -29,7 +29,7 @@ class _Oddity(NamedTuple):
     examples: tuple[str, ...]
 
 
-@check("odd-pixels", about="data", needs=("train_records", "train_statistics"))
+@check("odd-pixels", about="data", needs=("train.records", "train.statistics"))
 def odd_pixels(case: Case) -> Iterator[Finding]:
     """Pixels of some images are inverted, gray, squeezed or out of range.
 
@@ -81,7 +81,7 @@ def odd_pixels(case: Case) -> Iterator[Finding]:
 def _oddities(case: Case) -> Iterator[_Oddity]:
     from holdfast.doctor.pixel_faults import fault_of, fault_of_all, is_gray, typical_colors
 
-    train, evaluation = case.train_looks, _evaluation_looks(case)
+    train, evaluation = case.train.looks, _evaluation_looks(case)
     if not train:
         return
     typical = typical_colors(train)
@@ -123,6 +123,6 @@ def _gray(sides: Sequence[tuple[str, list[str], int]]) -> Iterator[_Oddity]:
 
 def _evaluation_looks(case: Case) -> tuple[ImageLook, ...]:
     try:
-        return case.evaluation_looks
+        return case.evaluation.looks
     except MissingError:
         return ()

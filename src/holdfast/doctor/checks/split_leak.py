@@ -13,7 +13,7 @@ WARNING_SHARE = 0.02  # of the evaluation images: below it, mAP changes by less 
 _EXAMPLES = 10
 
 
-@check("split-leak", about="data", needs=("train_records", "evaluation_records"))
+@check("split-leak", about="data", needs=("train.records", "evaluation.records"))
 def split_leak(case: Case) -> Iterator[Finding]:
     """Images of the evaluation data are in the training data, too, or copies of them are.
 
@@ -30,16 +30,16 @@ def split_leak(case: Case) -> Iterator[Finding]:
     """
     from holdfast.doctor.twins import twins_between
 
-    train, evaluation = case.train_appearances, case.evaluation_appearances
+    train, evaluation = case.train.appearances, case.evaluation.appearances
     twins = twins_between(train, evaluation)
     if not twins:
         return
-    share = len(twins) / max(len(case.evaluation_images), 1)
+    share = len(twins) / max(len(case.evaluation.images), 1)
     exact = sum(first.content == second.content for first, second in twins)
     yield Finding(
         code="split-leak",
         severity="warning" if share >= WARNING_SHARE else "note",
-        what=f"{len(twins)} of {count_text(len(case.evaluation_images), 'evaluation image')} "
+        what=f"{len(twins)} of {count_text(len(case.evaluation.images), 'evaluation image')} "
         f"({share:.0%}) are in the training data, too: {exact} as they are, the others as copies.",
         why="The evaluation measures what was remembered: new images will be detected worse.",
         evidence={

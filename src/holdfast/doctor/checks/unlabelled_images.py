@@ -26,7 +26,7 @@ LEAST_SEEN = 3  # images
 _EXAMPLES = 10
 
 
-@check("unlabelled-images", about="data", needs=("train_records", "train_statistics"))
+@check("unlabelled-images", about="data", needs=("train.records", "train.statistics"))
 def unlabelled_images(case: Case) -> Iterator[Finding]:
     """Images have no boxes, although they probably show objects.
 
@@ -42,7 +42,7 @@ def unlabelled_images(case: Case) -> Iterator[Finding]:
     What helps: label them, or take them out of the data; if they show none of the classes, leave
     them as they are.
     """
-    images = case.train_images
+    images = case.train.images
     empty = [image for image in images if not len(image.boxes)]
     counts = [len(image.boxes) for image in images if len(image.boxes)]
     if not counts or len(empty) < max(2, LEAST_SHARE * len(images)):

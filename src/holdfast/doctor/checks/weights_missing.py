@@ -38,7 +38,7 @@ def weights_missing(case: Case) -> Iterator[Finding]:
         yield from _without_statistics(case)
         yield from _fresh(case)
     elif _is_lost(case, named):
-        _ = case.train_files  # elsewhere than the data, nothing that is named can be here
+        _ = case.train.files  # elsewhere than the data, nothing that is named can be here
         yield _not_found(case, named)
 
 
