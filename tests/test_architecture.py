@@ -22,7 +22,7 @@ LINES = [
     {"models"},
     {"data", "losses"},
     {"config", "runs", "geometry"},
-    {"registry", "units", "pictures", "files", "progress", "parts"},
+    {"registry", "units", "pictures", "files", "progress", "parts", "extras"},
     {"lettering"},
     {"errors"},
 ]
@@ -35,6 +35,7 @@ TENSORFLOW_ROOMS = {
 TENSORFLOW_FILES = {
     "holdfast.geometry.chance",
     "holdfast.geometry.class_masks",
+    "holdfast.geometry.highest",
     "holdfast.geometry.one_by_one",
     "holdfast.geometry.regions",
     "holdfast.geometry.suppression",

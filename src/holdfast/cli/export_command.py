@@ -41,7 +41,7 @@ def export(
         ),
     ] = None,
     format_name: Annotated[
-        FormatName, typer.Option("--format", metavar="NAME", help="saved_model or tflite.")
+        FormatName, typer.Option("--format", metavar="NAME", help="saved_model, tflite or onnx.")
     ] = FormatName.SAVED_MODEL,
     precision: Annotated[
         ExportPrecision,
@@ -86,6 +86,13 @@ def export(
             "only the better is found.",
         ),
     ] = False,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="Of onnx: leave out the suppression, and give every box with its scores.",
+        ),
+    ] = False,
     images: Annotated[
         int,
         typer.Option(min=1, max=256, metavar="N", help="Images to compare the export on."),
@@ -123,6 +130,7 @@ def export(
         score_threshold=score_threshold,
         max_detections=max_detections,
         fast_suppression=fast_suppression,
+        raw=raw,
         images=images,
     )
     try:

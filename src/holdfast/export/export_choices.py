@@ -13,6 +13,7 @@ class FormatName(StrEnum):
 
     SAVED_MODEL = "saved_model"
     TFLITE = "tflite"
+    ONNX = "onnx"
 
 
 class ExportPrecision(StrEnum):
@@ -29,6 +30,7 @@ class ExportSettings:
     """What a client wants; None leaves what the config says.
 
     fast_suppression: suppress boxes whatever their class, each with its best class.
+    raw: leave out the suppression, and give every box with its scores.
     images: how many the export is compared on.
     """
 
@@ -38,4 +40,5 @@ class ExportSettings:
     score_threshold: float | None = None
     max_detections: int | None = None
     fast_suppression: bool = False
+    raw: bool = False
     images: int = 8

@@ -25,6 +25,7 @@ from holdfast.export.export_choices import ExportSettings
 from holdfast.export.export_format import ExportFormat, ExportJob, Told
 from holdfast.export.formats import chosen_format
 from holdfast.export.limits import least_score, limited
+from holdfast.export.raw_boxes import best_raw_boxes
 from holdfast.export.sample_accuracy import sample_accuracy
 from holdfast.export.sample_images import EVALUATION, sample_images
 from holdfast.files import refuse_remote, write_text
@@ -151,6 +152,8 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
     tolerance = replace(row.tolerances[job.settings.precision], least_score=least_score(job.config))
     original = [_outputs(job.detector, row, image) for image in samples.images]
     exported = row.run(job, path, samples.images)
+    if job.settings.raw:
+        original, exported = (list(map(best_raw_boxes, found)) for found in (original, exported))
     fixed = isinstance(job.detector, SingleStageDetector)
     comparison = compare(original, exported, tolerance, has_fixed_places=fixed)
     if not comparison.is_within(tolerance):
@@ -162,7 +165,7 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
             fix="Nothing was written. Please report this with the config.",
         )
     before = after = None
-    if samples.source == EVALUATION:
+    if samples.source == EVALUATION and not job.settings.raw:
         before, after = (
             sample_accuracy(samples, found, job.detector.num_classes)
             for found in (original, exported)

@@ -16,6 +16,7 @@ from holdfast.export.comparison import Tolerance
 from holdfast.export.export_choices import ExportPrecision, ExportSettings, FormatName
 from holdfast.export.export_format import ExportFormat, ExportJob
 from holdfast.export.fresh_process import run_saved_model
+from holdfast.export.onnx_format import ONNX_FORMAT
 from holdfast.export.saved_model_file import write_saved_model
 
 
@@ -43,6 +44,7 @@ FORMATS = {
         write=_write_saved_model,
         run=_run_saved_model,
     ),
+    FormatName.ONNX: ONNX_FORMAT,
 }
 
 
@@ -58,6 +60,11 @@ def chosen_format(config: TrainEvalPipelineConfig, settings: ExportSettings) -> 
         raise HoldfastError(
             f"A {settings.format} is not written in {settings.precision}.",
             fix=f"Choose --precision {' or '.join(row.tolerances)}, or --format tflite.",
+        )
+    if settings.raw and settings.format is not FormatName.ONNX:
+        raise HoldfastError(
+            f"--raw is for ONNX; a {settings.format} is not written without its suppression.",
+            fix="Leave out --raw, or choose --format onnx.",
         )
     row.refuse(config, settings)
     return row

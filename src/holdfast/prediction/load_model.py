@@ -15,6 +15,7 @@ from holdfast.evaluation.build_evaluation import evaluates_averages
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.prediction.detector_network import DetectorNetwork
 from holdfast.prediction.loaded_model import LoadedModel
+from holdfast.prediction.onnx_network import OnnxNetwork
 from holdfast.prediction.saved_model_network import SavedModelNetwork
 from holdfast.runs.json_text import from_text
 from holdfast.runs.run import is_run
@@ -23,6 +24,7 @@ CONFIG_NAME = "pipeline.config"
 LABEL_MAP_NAME = "label_map.pbtxt"
 _SAVED_MODEL = "saved_model.pb"
 _EXPORT_NAME = "export.json"
+_ONNX = ".onnx"
 
 
 def load_model(path: str | Path, checkpoint: str | Path | None = None) -> LoadedModel:
@@ -33,7 +35,8 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     Args:
         path: The folder of a run, of which the best checkpoint is taken; a folder with a
             pipeline.config and a checkpoint, as the model zoo's archives have them; a SavedModel
-            of `holdfast export` or of the OD API; or a pipeline.config, with `checkpoint`.
+            of `holdfast export` or of the OD API; an ONNX file, or a folder with one; or a
+            pipeline.config, with `checkpoint`.
         checkpoint: Prefix or folder of the checkpoint, for a run or a pipeline.config.
 
     Returns:
@@ -54,6 +57,8 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     folder = Path(path)
     if not folder.exists():
         raise HoldfastError(f"There is no {folder}.", fix="Give a run, an export or a config.")
+    if folder.suffix.lower() == _ONNX and checkpoint is None:
+        return _load_onnx(folder)
     if checkpoint is not None or folder.is_file() or is_run(folder):
         named = None if checkpoint is None else str(checkpoint)
         return load_trained(choose_trained(folder, named))
@@ -62,9 +67,11 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     for place in (folder, folder / "saved_model"):
         if (place / _SAVED_MODEL).is_file():
             return _load_exported(place)
+    if files := sorted(folder.glob(f"*{_ONNX}")):
+        return _load_onnx(_only(files))
     raise HoldfastError(
         f"{folder} holds no detector: neither a run, nor a {CONFIG_NAME} with a checkpoint, nor a "
-        "SavedModel.",
+        "SavedModel, nor an ONNX file.",
         fix="Give the folder that `holdfast train --run` or `holdfast export --out` made.",
     )
 
@@ -96,6 +103,25 @@ def _load_exported(folder: Path) -> LoadedModel:
         names=names_by_id(label_map),
         description=str(folder),
     )
+
+
+def _load_onnx(path: Path) -> LoadedModel:
+    """Load an ONNX file; it has its label map inside, or one lies beside it."""
+    network = OnnxNetwork(path)
+    beside = path.with_name(LABEL_MAP_NAME)
+    names = network.names
+    if not names and beside.is_file():
+        names = names_by_id(load_label_map(beside))
+    return LoadedModel(network=network, names=names, description=str(path))
+
+
+def _only(files: list[Path]) -> Path:
+    if len(files) > 1:
+        raise HoldfastError(
+            f"{files[0].parent} holds {len(files)} files that can detect.",
+            fix=f"Give one of them: {', '.join(path.name for path in files[:5])}.",
+        )
+    return files[0]
 
 
 def _takes_examples(folder: Path) -> bool:
