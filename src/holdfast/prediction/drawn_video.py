@@ -19,13 +19,9 @@ class DrawnVideo:
     """An MP4 file with H.264, which has no name until it is finished."""
 
     def __init__(self, path: Path, rate: Fraction) -> None:
-        import av
-
         self._path, self._rate = path, rate
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Without a name, a killed process leaves nothing of it.
-        self._file = tempfile.TemporaryFile(dir=path.parent)  # noqa: SIM115  closed by `close`
-        self._container: Any = av.open(self._file, "w", format="mp4")
+        self._file: Any = None
+        self._container: Any = None
         self._stream: Any = None
         self._last = -1
 
@@ -35,7 +31,7 @@ class DrawnVideo:
 
         assert found.moment is not None  # it is a frame
         if self._stream is None:
-            self._stream = self._opened(*picture.shape[:2])
+            self._open(*picture.shape[:2])
         frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
         self._last = max(round(found.moment.seconds * _TICKS), self._last + 1)
         frame.pts, frame.time_base = self._last, Fraction(1, _TICKS)
@@ -43,8 +39,7 @@ class DrawnVideo:
 
     def finish(self) -> None:
         """Write what the encoder still holds, and give the file its name."""
-        if self._stream is not None:
-            self._container.mux(self._stream.encode(None))
+        self._container.mux(self._stream.encode(None))
         self._container.close()
         self._file.seek(0)
         write_stream(self._path, self._file)
@@ -52,16 +47,23 @@ class DrawnVideo:
 
     def close(self) -> None:
         """Leave nothing of a video that was not finished."""
-        self._container.close()
-        self._file.close()
+        if self._stream is not None:
+            self._container.close()
+            self._file.close()
 
-    def _opened(self, height: int, width: int) -> Any:
-        stream = self._container.add_stream("libx264", rate=self._rate, options=_QUALITY)
+    def _open(self, height: int, width: int) -> None:
+        import av
+
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Without a name, a killed process leaves nothing of it.
+        self._file = tempfile.TemporaryFile(dir=self._path.parent)  # noqa: SIM115  closed by `close`
+        self._container = av.open(self._file, "w", format="mp4")
+        stream: Any = self._container.add_stream("libx264", rate=self._rate, options=_QUALITY)
         stream.width, stream.height = width, height
         # Colors at half the resolution, which every player knows, need even sides.
         stream.pix_fmt = "yuv444p" if height % 2 or width % 2 else "yuv420p"
         stream.codec_context.time_base = Fraction(1, _TICKS)
-        return stream
+        self._stream = stream
 
 
 def video_name(name: str) -> str:
