@@ -17,6 +17,8 @@ from holdfast.export.export_choices import ExportSettings, FormatName
 from holdfast.export.formats import chosen_format
 from holdfast.runtimes.onnx_session import OnnxSession
 
+SIGMA = "model.ssd.post_processing.batch_non_max_suppression.soft_nms_sigma"
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
@@ -66,6 +68,7 @@ def test_raw_outputs_are_compared_by_their_best_boxes(project, tmp_path):
         (("--input", "tf_example"), "ONNX cannot decode images"),
         (("--raw", "--score-threshold", 0.5), "about the suppression, which --raw leaves out"),
         (("--precision", "int8"), "is not written in int8"),
+        (("--set", f"{SIGMA}=0.5"), "ONNX has no soft suppression"),
         (("--format", "saved_model", "--raw"), "--raw is for ONNX"),
     ],
 )

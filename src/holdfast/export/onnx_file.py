@@ -89,9 +89,16 @@ def _refuse_foreign(model: Any) -> None:
     import onnx
 
     known = {schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
-    foreign = sorted({node.op_type for node in model.graph.node} - known)
+    foreign = sorted(_operators(model.graph) - known)
     if foreign:
         raise HoldfastError(
             f"ONNX has no operator for {', '.join(foreign)}, which this detector needs.",
             fix="Choose --format saved_model.",
         )
+
+
+def _operators(graph: Any) -> set[str]:
+    """Name the operators of a graph, and of those inside its loops and branches."""
+    found = {node.op_type for node in graph.node}
+    inner = [part.g for node in graph.node for part in node.attribute if part.HasField("g")]
+    return found.union(*map(_operators, inner))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.config.facts.networks import detector_of
 from holdfast.config.schema.center_net import CenterNet
+from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.data.records.build_label_map import names_by_id
 from holdfast.errors import HoldfastError
@@ -31,6 +32,7 @@ def _refuse(config: TrainEvalPipelineConfig, settings: ExportSettings) -> None:
             fix="Leave out --input, or choose --format saved_model.",
         )
     if not settings.raw:
+        _refuse_soft(config)
         return
     if config.model is not None and isinstance(detector_of(config.model), CenterNet):
         raise HoldfastError(
@@ -46,6 +48,22 @@ def _refuse(config: TrainEvalPipelineConfig, settings: ExportSettings) -> None:
         raise HoldfastError(
             f"{given[0]} is about the suppression, which --raw leaves out.",
             fix=f"Leave out {given[0]} or --raw.",
+        )
+
+
+def _refuse_soft(config: TrainEvalPipelineConfig) -> None:
+    """Raise where overlapping boxes only lose some of their scores."""
+    detector = None if config.model is None else detector_of(config.model)
+    processing = (
+        detector.second_stage_post_processing
+        if isinstance(detector, FasterRcnn)
+        else detector and detector.post_processing
+    )
+    suppression = processing and processing.batch_non_max_suppression
+    if suppression and suppression.soft_nms_sigma:
+        raise HoldfastError(
+            f"ONNX has no soft suppression; soft_nms_sigma is {suppression.soft_nms_sigma:g}.",
+            fix="Choose --raw and suppress elsewhere, or --format saved_model.",
         )
 
 
