@@ -27,8 +27,8 @@ def predict(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="Folder of a run, of an export, or of a pipeline.config with its checkpoint; an "
-            "ONNX file; or a pipeline.config, together with --checkpoint.",
+            help="Folder of a run, of an export, or of a pipeline.config with its checkpoint; a "
+            ".tflite or .onnx file; or a pipeline.config, together with --checkpoint.",
             show_default=False,
         ),
     ],

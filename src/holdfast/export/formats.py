@@ -18,6 +18,9 @@ from holdfast.export.export_format import ExportFormat, ExportJob
 from holdfast.export.fresh_process import run_saved_model
 from holdfast.export.onnx_format import ONNX_FORMAT
 from holdfast.export.saved_model_file import write_saved_model
+from holdfast.export.tflite_file import write_tflite
+from holdfast.export.tflite_limits import TOLERANCES, refuse_for_tflite
+from holdfast.export.tflite_run import run_tflite
 
 
 def _refuse_nothing(config: TrainEvalPipelineConfig, settings: ExportSettings) -> None:
@@ -43,6 +46,15 @@ FORMATS = {
         refuse=_refuse_nothing,
         write=_write_saved_model,
         run=_run_saved_model,
+    ),
+    FormatName.TFLITE: ExportFormat(
+        place="model.tflite",
+        runtime="LiteRT",
+        tolerances=TOLERANCES,
+        refuse=refuse_for_tflite,
+        write=write_tflite,
+        run=run_tflite,
+        leaves_out=frozenset({"detection_masks"}),
     ),
     FormatName.ONNX: ONNX_FORMAT,
 }

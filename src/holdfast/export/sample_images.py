@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,38 +41,39 @@ def sample_images(config: TrainEvalPipelineConfig, folder: Path, count: int) -> 
     folder: where the config lies.
     """
     for name in (EVALUATION, TRAINING):
-        found = images_of_reader(config, folder, name, count)
-        if found.images:
-            return found
+        found = list(islice(images_of_reader(config, folder, name), count))
+        if found:
+            images, labels = zip(*found, strict=True)
+            return SampleImages(list(images), name, list(labels))
     made = [made_image(*_SIZES[index % len(_SIZES)], seed=index) for index in range(count)]
     return SampleImages(made, "made on the spot", [])
 
 
 def images_of_reader(
-    config: TrainEvalPipelineConfig, folder: Path, name: str, count: int
-) -> SampleImages:
-    """Take the first images that can be read of a reader of the config; none without data."""
+    config: TrainEvalPipelineConfig, folder: Path, name: str
+) -> Iterator[tuple[NDArray[np.uint8], Sample]]:
+    """Read the images of a reader of the config that can be read, one by one, with their labels.
+
+    There is none without data: an export can do without.
+    """
     readers: dict[str, InputReader | None] = {
         EVALUATION: next(iter(config.eval_input_reader), None),
         TRAINING: config.train_input_reader,
     }
-    reader, found = readers[name], SampleImages([], name, [])
+    reader = readers[name]
     if reader is None:
-        return found
+        return
     try:
         records = open_reader(reader, folder, name=name)
     except (HoldfastError, OSError):
-        return found  # an export needs no data
+        return
     for sample in _samples(records):
         try:
-            with decoded_image(sample.image) as pixels:
-                found.images.append(np.asarray(pixels))
+            with decoded_image(sample.image) as decoded:
+                pixels = np.asarray(decoded)
         except HoldfastError:
             continue
-        found.labels.append(sample)
-        if len(found.images) == count:
-            break
-    return found
+        yield pixels, sample
 
 
 def made_image(height: int, width: int, seed: int) -> NDArray[np.uint8]:
