@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.lettering import Color
     from holdfast.pictures import Pixels
     from holdfast.prediction.loaded_model import LoadedModel
-    from holdfast.prediction.predict_images import SeenImage
+    from holdfast.prediction.predict_images import ImageOutcome
     from holdfast.prediction.predicted_image import PredictedImage
 
 RESULTS_NAME = "predictions.json"
@@ -106,7 +106,7 @@ class PredictOutput:
         self._counts: Counter[str] = Counter()
         self._unreadable: list[dict[str, str]] = []
 
-    def add(self, seen: SeenImage) -> None:
+    def add(self, seen: ImageOutcome) -> None:
         """Take the result of one image."""
         if seen.found is None or seen.pixels is None:
             self._unreadable.append({"file": str(seen.path), "why": seen.problem})
@@ -168,7 +168,7 @@ class PredictOutput:
         if self._coco is not None:
             self._coco.close()
 
-    def _draw(self, seen: SeenImage, pictures: Pictures) -> None:
+    def _draw(self, seen: ImageOutcome, pictures: Pictures) -> None:
         if seen.found is None or seen.pixels is None:
             return
         unknown = label_colors([*self._colors, *sorted(set(seen.found.names))])

@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.prediction.drawn_image import PictureFolder
 from holdfast.prediction.drawn_video import DrawnVideo, video_name
 from holdfast.prediction.image_stream import image_files
-from holdfast.prediction.predict_images import SeenImage, predict_frames, predict_images
+from holdfast.prediction.predict_images import ImageOutcome, predict_frames, predict_images
 from holdfast.prediction.video_file import VideoFile, is_video, videos_in
 from holdfast.units import count_text
 
@@ -35,7 +35,7 @@ class PredictSource:
     count: int
     notes: tuple[str, ...]
     pictures: Callable[[Path], Pictures]
-    predict: Callable[[LoadedModel, PredictionSettings], Iterator[SeenImage]]
+    predict: Callable[[LoadedModel, PredictionSettings], Iterator[ImageOutcome]]
 
 
 @contextmanager

@@ -33,7 +33,7 @@ class PredictionSettings:
     tiling: Tiling | None = None
 
 
-class SeenImage(NamedTuple):
+class ImageOutcome(NamedTuple):
     """One image of the many: what was found in it, or why it cannot be read."""
 
     path: Path
@@ -44,7 +44,7 @@ class SeenImage(NamedTuple):
 
 def predict_images(
     model: LoadedModel, files: Sequence[Path], settings: PredictionSettings
-) -> Iterator[SeenImage]:
+) -> Iterator[ImageOutcome]:
     """Detect in files, in their order."""
     ahead = 2 if settings.tiling is not None else 2 * _at_once(model, settings) + 2
     yield from _seen(model, decoded_files(files, _prepare(model, settings), ahead), settings)
@@ -52,7 +52,7 @@ def predict_images(
 
 def predict_frames(
     model: LoadedModel, video: VideoFile, settings: PredictionSettings, *, every: int = 1
-) -> Iterator[SeenImage]:
+) -> Iterator[ImageOutcome]:
     """Detect in the frames of a video, in their order; of `every` frames in the first."""
     ahead = _at_once(model, settings) + 2
     frames = decoded_frames(video, _prepare(model, settings), every=every, ahead=ahead)
@@ -73,14 +73,14 @@ def _prepare(
 
 def _seen(
     model: LoadedModel, stream: Iterator[DecodedImage], settings: PredictionSettings
-) -> Iterator[SeenImage]:
+) -> Iterator[ImageOutcome]:
     size = _at_once(model, settings)
     while batch := list(islice(stream, size)):
         whole = [image for image in batch if image.pixels is not None]
         found = _found(model, whole, size, settings)
         for image in batch:
             if image.pixels is None:
-                yield SeenImage(image.path, None, None, image.problem)
+                yield ImageOutcome(image.path, None, None, image.problem)
             else:
                 yield _chosen(image, image.pixels, *next(found), model, settings)
 
@@ -106,7 +106,7 @@ def _chosen(
     row: int,
     model: LoadedModel,
     settings: PredictionSettings,
-) -> SeenImage:
+) -> ImageOutcome:
     """Keep what the settings ask for."""
     chosen = predicted_image(
         image.path,
@@ -117,4 +117,4 @@ def _chosen(
         least_score=settings.least_score,
         ids=settings.ids,
     )
-    return SeenImage(image.path, pixels, chosen._replace(moment=image.moment))
+    return ImageOutcome(image.path, pixels, chosen._replace(moment=image.moment))
