@@ -18,11 +18,11 @@ LINES = [
     {"cli"},
     {"report", "cloud", "tuning"},
     {"training", "export", "prediction", "doctor", "projects", "profiling", "testing"},
-    {"checkpoints", "memory", "evaluation"},
+    {"checkpoints", "memory", "evaluation", "runtimes"},
     {"models"},
     {"data", "losses"},
     {"config", "runs", "geometry"},
-    {"registry", "units", "pictures", "files", "progress", "parts"},
+    {"registry", "units", "pictures", "files", "progress", "parts", "extras"},
     {"lettering"},
     {"errors"},
 ]
@@ -35,6 +35,7 @@ TENSORFLOW_ROOMS = {
 TENSORFLOW_FILES = {
     "holdfast.geometry.chance",
     "holdfast.geometry.class_masks",
+    "holdfast.geometry.highest",
     "holdfast.geometry.one_by_one",
     "holdfast.geometry.regions",
     "holdfast.geometry.suppression",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shutil
 from pathlib import Path
+from typing import IO
 
 from holdfast.errors import HoldfastError
 
@@ -16,11 +19,16 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file's content atomically; its folder is made if it is missing."""
+    write_stream(path, io.BytesIO(content))
+
+
+def write_stream(path: Path, content: IO[bytes]) -> None:
+    """Replace a file's content atomically by the rest of a stream."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(temporary, "wb") as stream:
-            stream.write(content)
+            shutil.copyfileobj(content, stream)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)

@@ -35,4 +35,5 @@ def test_a_detection_gets_its_part_of_the_mask_of_its_class():
     boxes = np.array([[[0, 0, 1, 1]], [[0, 0, 1, 1]]], np.float32)
     found = cut_masks(maps, boxes, np.array([[1], [1]], np.int32), (5, 5))
     np.testing.assert_array_equal(found[0, 0], np.zeros((5, 5)))
-    np.testing.assert_array_equal(found[1, 0], maps[1, :, :, 1])
+    # Boxes on the border of an image are drawn in by a millionth.
+    np.testing.assert_allclose(found[1, 0], maps[1, :, :, 1], atol=1e-5)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from holdfast.geometry.regions import crop_regions, pool_regions, region_levels
+from holdfast.geometry.regions import (
+    crop_regions,
+    inside_border,
+    pool_regions,
+    region_levels,
+)
 
 
 def bilinear(image: np.ndarray, box: np.ndarray, size: int) -> np.ndarray:
@@ -57,3 +62,15 @@ def test_pooling_takes_the_largest_and_kernel_one_nothing():
     pooled = pool_regions(regions, kernel_size=2, stride=2)
     np.testing.assert_array_equal(pooled[0, :, :, 0], [[5, 7], [13, 15]])
     np.testing.assert_array_equal(pool_regions(regions, kernel_size=1, stride=1), regions)
+
+
+def test_a_box_on_the_border_never_loses_its_last_row():
+    image = np.ones((1, 64, 64, 1), np.float32)
+    boxes = np.ones((1, 500, 4), np.float32)
+    boxes[0, :, :2] = np.random.default_rng(0).uniform(0, 0.9, (500, 2))
+    as_they_are, drawn_in = (
+        crop_regions([image], each, size=7, height=64, width=64).numpy()
+        for each in (boxes, inside_border(boxes))
+    )
+    assert (as_they_are == 0.0).any()  # some lie beyond the map by the last bit
+    np.testing.assert_allclose(drawn_in, 1.0, atol=1e-6)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.cli.predict_output import PredictOutput
+    from holdfast.cli.predict_source import PredictSource
     from holdfast.prediction.loaded_model import LoadedModel
     from holdfast.prediction.predict_images import PredictionSettings
 
@@ -26,16 +27,16 @@ def predict(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="Folder of a run, of an export, or of a pipeline.config with its checkpoint; or a "
-            "pipeline.config, together with --checkpoint.",
+            help="Folder of a run, of an export, or of a pipeline.config with its checkpoint; a "
+            ".tflite or .onnx file; or a pipeline.config, together with --checkpoint.",
             show_default=False,
         ),
     ],
     images: Annotated[
         Path,
         typer.Argument(
-            metavar="IMAGE|FOLDER",
-            help="An image, or a folder with images, also in its folders.",
+            metavar="IMAGE|FOLDER|VIDEO",
+            help="An image, a folder with images, also in its folders, or a video.",
             show_default=False,
         ),
     ],
@@ -88,13 +89,23 @@ def predict(
             "input has no fixed size takes one at a time.",
         ),
     ] = 8,
+    every: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Of a video: look at every N-th frame only. Default: at all.",
+            show_default=False,
+        ),
+    ] = None,
     imports: ImportOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Detect objects in images: pictures with boxes, and JSON.
+    """Detect objects in images or a video: pictures with boxes, and JSON.
 
     The moving averages of the weights are used where an evaluation uses them. Images are seen
-    upright, as their EXIF data says. Files that cannot be read are named and passed over.
+    upright, as their EXIF data says. Files that cannot be read are named and passed over. Of a
+    video, an MP4 with the boxes drawn is written, without its sound.
 
     Example: `holdfast predict runs/one photos --score 0.4 --out found`
     """
@@ -107,26 +118,27 @@ def predict(
         out = _USUAL_OUT
     load_tensorflow(imports)
     from holdfast.cli.predict_output import PredictOutput, chosen_ids, refuse_places
-    from holdfast.prediction.image_stream import image_files
+    from holdfast.cli.predict_source import opened_source
     from holdfast.prediction.load_model import load_model
     from holdfast.prediction.predict_images import PredictionSettings
 
-    root = images if images.is_dir() else images.parent
-    refuse_places(root, out, coco)
-    files = image_files(images, besides=out)
-    loaded = load_model(model, checkpoint)
-    settings = PredictionSettings(
-        least_score=score,
-        ids=chosen_ids(classes, loaded.names),
-        batch_size=batch_size,
-        tiling=tiling,
-    )
-    output = PredictOutput(root=root, out=out, coco=coco, model=loaded)
-    with output:
-        _detect(terminal, loaded, files, settings, output)
-        output.finish()
-        if as_json:
-            output.print_to(sys.stdout)
+    refuse_places(images if images.is_dir() else images.parent, out, coco)
+    with opened_source(images, out, every) as source:
+        loaded = load_model(model, checkpoint)
+        settings = PredictionSettings(
+            least_score=score,
+            ids=chosen_ids(classes, loaded.names),
+            batch_size=batch_size,
+            tiling=tiling,
+        )
+        pictures = None if out is None else source.pictures(out)
+        with PredictOutput(
+            out=out, pictures=pictures, coco=coco, model=loaded, unit=source.unit
+        ) as output:
+            _detect(terminal, loaded, source, settings, output)
+            output.finish()
+            if as_json:
+                output.print_to(sys.stdout)
     output.report(terminal)
     raise typer.Exit(0 if output.images else 1)
 
@@ -134,17 +146,17 @@ def predict(
 def _detect(
     terminal: Console,
     model: LoadedModel,
-    files: list[Path],
+    source: PredictSource,
     settings: PredictionSettings,
     output: PredictOutput,
 ) -> None:
     from rich.text import Text
 
     from holdfast.cli.progress_bar import progress
-    from holdfast.prediction.predict_images import predict_images
 
-    terminal.print(Text(f"detecting with {model.description}"), soft_wrap=True)
-    with progress("predict", "images") as report:
-        for done, seen in enumerate(predict_images(model, files, settings), 1):
+    for line in (f"detecting with {model.description}", *source.notes):
+        terminal.print(Text(line), soft_wrap=True)
+    with progress("predict", f"{source.unit}s") as report:
+        for done, seen in enumerate(source.predict(model, settings), 1):
             output.add(seen)
-            report(done, len(files))
+            report(done, max(done, source.count))

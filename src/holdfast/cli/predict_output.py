@@ -8,14 +8,14 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from rich.text import Text
 
 from holdfast.errors import HoldfastError, nearest
 from holdfast.files import refuse_remote
 from holdfast.pictures import label_colors
-from holdfast.prediction.drawn_image import drawn_image, picture_name, save_picture
+from holdfast.prediction.drawn_image import drawn_image
 from holdfast.prediction.result_files import ResultFile
 from holdfast.units import count_text, seconds_text
 
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.lettering import Color
+    from holdfast.pictures import Pixels
     from holdfast.prediction.loaded_model import LoadedModel
-    from holdfast.prediction.predict_images import SeenFile
+    from holdfast.prediction.predict_images import ImageOutcome
+    from holdfast.prediction.predicted_image import PredictedImage
 
 RESULTS_NAME = "predictions.json"
 _MOST_WAITING = 8  # pictures that wait to be drawn; each holds an image
@@ -63,14 +65,36 @@ def refuse_places(root: Path, out: Path | None, coco: Path | None) -> None:
         )
 
 
+class Pictures(Protocol):
+    """Where drawn images go: a folder, or a video."""
+
+    def add(self, found: PredictedImage, picture: Pixels) -> None:
+        """Take the next picture."""
+
+    def finish(self) -> None:
+        """Make what was taken a whole."""
+
+    def close(self) -> None:
+        """Leave nothing that is not finished."""
+
+
 class PredictOutput:
-    """Takes what was found, file by file; nothing but a picture is written before the end."""
+    """Takes what was found, image by image; nothing but a picture is written before the end.
+
+    unit: what the images are called, such as "image" or "frame".
+    """
 
     def __init__(
-        self, *, root: Path, out: Path | None, coco: Path | None, model: LoadedModel
+        self,
+        *,
+        out: Path | None,
+        pictures: Pictures | None,
+        coco: Path | None,
+        model: LoadedModel,
+        unit: str,
     ) -> None:
-        self._root, self._out, self._coco_path = root, out, coco
-        self._model = model
+        self._out, self._pictures, self._coco_path = out, pictures, coco
+        self._model, self._unit = model, unit
         names = [model.names[number] for number in sorted(model.names)]
         self._colors: dict[str, Color] = label_colors(names)
         self._document = ResultFile('{"images": [')
@@ -82,8 +106,8 @@ class PredictOutput:
         self._counts: Counter[str] = Counter()
         self._unreadable: list[dict[str, str]] = []
 
-    def add(self, seen: SeenFile) -> None:
-        """Take the result of one file."""
+    def add(self, seen: ImageOutcome) -> None:
+        """Take the result of one image."""
         if seen.found is None or seen.pixels is None:
             self._unreadable.append({"file": str(seen.path), "why": seen.problem})
             return
@@ -93,8 +117,8 @@ class PredictOutput:
         if self._coco is not None:
             for item in seen.found.coco_results():
                 self._coco.add(item)
-        if self._out is not None:
-            self._drawing.append(self._thread.submit(self._draw, seen, self._out))
+        if self._pictures is not None:
+            self._drawing.append(self._thread.submit(self._draw, seen, self._pictures))
             while len(self._drawing) > _MOST_WAITING:
                 self._drawing.popleft().result()
 
@@ -102,6 +126,8 @@ class PredictOutput:
         """Wait for the last picture, and write the files of results."""
         while self._drawing:
             self._drawing.popleft().result()
+        if self._pictures is not None:
+            self._pictures.finish()
         self._document.finish(f'], "unreadable": {json.dumps(self._unreadable)}}}')
         if self._out is not None:
             self._document.save(self._out / RESULTS_NAME)
@@ -117,9 +143,9 @@ class PredictOutput:
         """Say what was found, where it is, and which files could not be read."""
         seconds = time.monotonic() - self._start
         total = sum(self._counts.values())
-        rate = f"{self.images / max(seconds, 1e-3):.1f} images a second"
+        rate = f"{self.images / max(seconds, 1e-3):.1f} {self._unit}s a second"
         time_text = f"{seconds_text(seconds)}, {rate}"
-        what = f"{count_text(total, 'detection')} in {count_text(self.images, 'image')}"
+        what = f"{count_text(total, 'detection')} in {count_text(self.images, self._unit)}"
         terminal.print(Text(f"{what} ({time_text})"))
         for name, count in self._counts.most_common():
             terminal.print(Text(f"  {count:>6}  {name}"))
@@ -136,14 +162,16 @@ class PredictOutput:
 
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown(cancel_futures=True)
+        if self._pictures is not None:
+            self._pictures.close()
         self._document.close()
         if self._coco is not None:
             self._coco.close()
 
-    def _draw(self, seen: SeenFile, out: Path) -> None:
+    def _draw(self, seen: ImageOutcome, pictures: Pictures) -> None:
         if seen.found is None or seen.pixels is None:
             return
         unknown = label_colors([*self._colors, *sorted(set(seen.found.names))])
         colors = unknown if set(seen.found.names) - set(self._colors) else self._colors
         picture = drawn_image(seen.pixels, seen.found, colors, self._model.edges)
-        save_picture(out / picture_name(seen.path.relative_to(self._root)), picture)
+        pictures.add(seen.found, picture)

@@ -7,6 +7,7 @@ from typing import Any
 from keras import ops
 
 from holdfast.data.sample import Tensor
+from holdfast.geometry.highest import highest_index
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.detector import SingleStageDetector
 from holdfast.models.detectors.two_stage.two_stage_detector import TwoStageDetector
@@ -66,7 +67,7 @@ def _raw_regions(second: Any, predictions: Any) -> tuple[Tensor, Tensor]:
     if boxes.shape[2] == 1:
         boxes = boxes[:, :, 0]
     else:
-        best = ops.argmax(scores[..., 1:], axis=-1)[..., None, None]  # (B, P, 1, 1)
+        best = highest_index(scores[..., 1:])[..., None, None]  # (B, P, 1, 1)
         boxes = ops.take_along_axis(boxes, ops.repeat(best, 4, axis=-1), axis=2)[:, :, 0]
     height, width = (ops.cast(side, "float32") for side in predictions.sides)
     return boxes / ops.stack([height, width, height, width]), scores

@@ -7,6 +7,7 @@ from keras import ops
 
 from holdfast.geometry.mask_bits import unpack_masks
 from holdfast.geometry.one_by_one import one_by_one
+from holdfast.geometry.regions import inside_border
 from holdfast.geometry.tensor import Tensor
 
 # B images, G objects (padded with weight 0), N detections, C classes; maps of h x w cells
@@ -50,7 +51,7 @@ def cut_masks(maps: Tensor, boxes: Tensor, classes: Tensor, size: tuple[int, int
     first = ops.arange(batch, dtype="int32")[:, None] * num_classes
     crops = tf.image.crop_and_resize(
         ops.reshape(by_class, (batch * num_classes, height, width, 1)),
-        ops.reshape(boxes, (-1, 4)),
+        ops.reshape(inside_border(boxes), (-1, 4)),
         ops.reshape(first + classes, (-1,)),
         size,
     )

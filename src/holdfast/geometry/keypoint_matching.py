@@ -11,6 +11,7 @@ from keras import ops
 from holdfast.errors import HoldfastError
 from holdfast.geometry.boxes import corners
 from holdfast.geometry.heatmaps import box_deviations
+from holdfast.geometry.highest import highest_index
 from holdfast.geometry.tensor import Tensor
 
 # B images, N objects, K keypoints, M candidates of each keypoint; all in cells of the map
@@ -66,7 +67,7 @@ class KeypointMatcher:
         """Place the keypoints (B, N, K, 2) of objects with boxes (B, N, 4); None: without."""
         distances = self._distances(regressed, candidates)  # (B, N, K, M)
         ranks = self._ranks(distances, candidates, boxes)
-        chosen = ops.argmax(ranks, axis=-1)  # (B, N, K)
+        chosen = highest_index(ranks)  # (B, N, K)
         is_chosen = ops.one_hot(chosen, ops.shape(ranks)[-1])  # (B, N, K, M)
         points = ops.sum(is_chosen[..., None] * candidates.points[:, None], axis=-2)
         if self.ranking == "gaussian_weighted":

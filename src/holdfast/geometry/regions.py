@@ -20,6 +20,7 @@ from holdfast.geometry.tensor import Tensor
 
 # The side of the images by which the levels of a pyramid are counted (Lin et al. 2017, eq. 1).
 _CANONICAL_SIDE = 224.0
+_BORDER = 1.0 - 1e-6  # farther from 1 than the rounding of what is computed from it
 
 
 def crop_regions(
@@ -43,6 +44,19 @@ def crop_regions(
     back = tf.argsort(tf.concat(places, 0))  # where each region stands behind the others' levels
     back = tf.ensure_shape(back, flat.shape[:1])
     return tf.gather(tf.concat(crops, 0), back)
+
+
+def inside_border(boxes: Tensor) -> Tensor:
+    """Draw normalized boxes that end on the border of the image in by a millionth of its side.
+
+    The last bit of a float decides whether their last points lie on a map or beyond it, where the
+    kernel sees 0. It differs between runtimes, so that a box would lose its last row in one of
+    them. A training keeps the numbers of the OD API, which leaves it to that bit.
+
+    >>> inside_border(ops.array([0.25, 1.0])).numpy().tolist()
+    [0.25, 0.9999989867210388]
+    """
+    return ops.minimum(boxes, _BORDER)
 
 
 def pool_regions(regions: Tensor, *, kernel_size: int, stride: int) -> Tensor:

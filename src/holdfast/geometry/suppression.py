@@ -13,6 +13,7 @@ from keras import ops
 
 from holdfast.geometry.boxes import area, clip_to_window, to_frame
 from holdfast.geometry.gather import rows_at
+from holdfast.geometry.highest import highest_index
 from holdfast.geometry.tensor import Tensor
 
 # B images, A boxes an image (anchors or proposals), C classes, N chosen boxes an image
@@ -90,7 +91,7 @@ def suppress_by_best_class(
     The arguments are those of suppress_per_class. Gives max_total places.
     """
     own_boxes = boxes[:, :, None, :] if len(boxes.shape) == 3 else boxes  # (B, A, 1 or C, 4)
-    best_class = ops.cast(ops.argmax(scores, axis=-1), "int32")  # (B, A)
+    best_class = highest_index(scores)  # (B, A)
     every_box = ops.broadcast_to(
         ops.arange(ops.shape(scores)[1], dtype="int32")[None, :], ops.shape(best_class)
     )

@@ -38,6 +38,23 @@ def drawn_image(
     return draw_objects(pixels, Objects(found.boxes, texts, masks, points, edges), by_text)
 
 
+class PictureFolder:
+    """Pictures that lie in a folder as their images lie in another."""
+
+    def __init__(self, folder: Path, *, root: Path) -> None:
+        self._folder, self._root = folder, root
+
+    def add(self, found: PredictedImage, picture: Pixels) -> None:
+        """Write the picture of an image."""
+        save_picture(self._folder / picture_name(found.path.relative_to(self._root)), picture)
+
+    def finish(self) -> None:
+        """Do nothing: each picture was written whole."""
+
+    def close(self) -> None:
+        """Do nothing: no picture is half written."""
+
+
 def picture_name(relative: Path) -> Path:
     """Name the picture of an image: as the image, unless few programs show its format.
 

@@ -14,7 +14,9 @@ from holdfast.errors import HoldfastError
 from holdfast.evaluation.build_evaluation import evaluates_averages
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.prediction.detector_network import DetectorNetwork
+from holdfast.prediction.litert_network import LitertNetwork
 from holdfast.prediction.loaded_model import LoadedModel
+from holdfast.prediction.onnx_network import OnnxNetwork
 from holdfast.prediction.saved_model_network import SavedModelNetwork
 from holdfast.runs.json_text import from_text
 from holdfast.runs.run import is_run
@@ -22,7 +24,10 @@ from holdfast.runs.run import is_run
 CONFIG_NAME = "pipeline.config"
 LABEL_MAP_NAME = "label_map.pbtxt"
 _SAVED_MODEL = "saved_model.pb"
+_TFLITE = ".tflite"
 _EXPORT_NAME = "export.json"
+_ONNX = ".onnx"
+_FIRST_ID = 1  # of the label map; classes count from 0 inside
 
 
 def load_model(path: str | Path, checkpoint: str | Path | None = None) -> LoadedModel:
@@ -33,7 +38,8 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     Args:
         path: The folder of a run, of which the best checkpoint is taken; a folder with a
             pipeline.config and a checkpoint, as the model zoo's archives have them; a SavedModel
-            of `holdfast export` or of the OD API; or a pipeline.config, with `checkpoint`.
+            or a .tflite file of `holdfast export` or of the OD API, or an .onnx file; or a
+            pipeline.config, with `checkpoint`.
         checkpoint: Prefix or folder of the checkpoint, for a run or a pipeline.config.
 
     Returns:
@@ -54,6 +60,9 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     folder = Path(path)
     if not folder.exists():
         raise HoldfastError(f"There is no {folder}.", fix="Give a run, an export or a config.")
+    files = _exported_files(folder)
+    if checkpoint is None and len(files) == 1:
+        return _load_file(files[0])
     if checkpoint is not None or folder.is_file() or is_run(folder):
         named = None if checkpoint is None else str(checkpoint)
         return load_trained(choose_trained(folder, named))
@@ -62,10 +71,11 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     for place in (folder, folder / "saved_model"):
         if (place / _SAVED_MODEL).is_file():
             return _load_exported(place)
+    made = "Give the folder that `holdfast train --run` or `holdfast export --out` made."
     raise HoldfastError(
         f"{folder} holds no detector: neither a run, nor a {CONFIG_NAME} with a checkpoint, nor a "
-        "SavedModel.",
-        fix="Give the folder that `holdfast train --run` or `holdfast export --out` made.",
+        f"SavedModel, nor one {_TFLITE} or {_ONNX} file.",
+        fix=f"Give one of {', '.join(each.name for each in files)}." if files else made,
     )
 
 
@@ -96,6 +106,27 @@ def _load_exported(folder: Path) -> LoadedModel:
         names=names_by_id(label_map),
         description=str(folder),
     )
+
+
+def _load_file(path: Path) -> LoadedModel:
+    """Load an exported file; the config and the label map of an export lie beside it."""
+    beside, label_map = path.parent / CONFIG_NAME, path.parent / LABEL_MAP_NAME
+    network: LitertNetwork | OnnxNetwork
+    if path.suffix.lower() == _ONNX:
+        network = OnnxNetwork(path)
+        names = dict(network.names)
+    else:
+        network = LitertNetwork(path, load_config(beside) if beside.is_file() else None)
+        names = {_FIRST_ID + number: name for number, name in network.labels.items()}
+    if label_map.is_file():
+        names = names_by_id(load_label_map(label_map))
+    return LoadedModel(network=network, names=names, description=str(path))
+
+
+def _exported_files(path: Path) -> list[Path]:
+    """Find the files that may be meant: the path itself, or those in the folder of an export."""
+    places = [path] if path.is_file() or is_run(path) else sorted(path.iterdir())
+    return [each for each in places if each.suffix.lower() in (_TFLITE, _ONNX) and each.is_file()]
 
 
 def _takes_examples(folder: Path) -> bool:

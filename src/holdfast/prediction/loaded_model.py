@@ -13,6 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast.geometry.image_tiles import Tiling
 from holdfast.models.inference.detections import Detections
 from holdfast.models.inference.tiled_detection import detect_in_tiles
+from holdfast.prediction.shown_detections import shown
 
 # B images, N detections an image
 
@@ -49,7 +50,8 @@ class LoadedModel:
     def __call__(self, images: Pixels | Sequence[Pixels]) -> Detections:
         """Detect in uint8 images (B, H, W, 3), or a list of (H, W, 3) of unequal size.
 
-        Gives NumPy arrays; boxes are normalized to the images, classes count from 0.
+        Gives NumPy arrays; boxes are normalized to the images, classes count from 0. In a notebook
+        what is given shows itself as a picture.
         """
         for image in images:
             _refuse_other(np.asarray(image))
@@ -57,8 +59,10 @@ class LoadedModel:
         if not ready:
             raise HoldfastError("There is no image to detect in.", fix="Give at least one.")
         if self.network.batches or len(ready) == 1:
-            return self.network.detect(ready)
-        return joined([self.network.detect([image]) for image in ready])
+            found = self.network.detect(ready)
+        else:
+            found = joined([self.network.detect([image]) for image in ready])
+        return shown(found, images, self.names, self.edges)
 
     def in_tiles(self, image: Pixels, tiling: Tiling, *, at_once: int = 1) -> Detections:
         """Detect in each tile of an image, and put the detections together again."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.geometry.image_tiles import Tiling
-from holdfast.prediction.image_stream import DecodedFile, decoded_files
+from holdfast.models.inference.detections import Detections
+from holdfast.prediction.image_stream import DecodedImage, decoded_files
 from holdfast.prediction.loaded_model import LoadedModel
 from holdfast.prediction.predicted_image import PredictedImage, predicted_image
+from holdfast.prediction.video_file import VideoFile, decoded_frames
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +33,8 @@ class PredictionSettings:
     tiling: Tiling | None = None
 
 
-class SeenFile(NamedTuple):
-    """One file of the many: what was found in it, or why it cannot be read."""
+class ImageOutcome(NamedTuple):
+    """One image of the many: what was found in it, or why it cannot be read."""
 
     path: Path
     pixels: NDArray[np.uint8] | None  # (H, W, 3)
@@ -42,56 +44,77 @@ class SeenFile(NamedTuple):
 
 def predict_images(
     model: LoadedModel, files: Sequence[Path], settings: PredictionSettings
-) -> Iterator[SeenFile]:
+) -> Iterator[ImageOutcome]:
     """Detect in files, in their order."""
-    if settings.tiling is not None:
-        for file in decoded_files(files, lambda pixels: None, ahead=2):
-            yield _in_tiles(model, file, settings, settings.tiling)
-        return
-    size = settings.batch_size if model.network.batches else 1
-    stream = decoded_files(files, model.network.ready, ahead=2 * size + 2)
+    ahead = 2 if settings.tiling is not None else 2 * _at_once(model, settings) + 2
+    yield from _seen(model, decoded_files(files, _prepare(model, settings), ahead), settings)
+
+
+def predict_frames(
+    model: LoadedModel, video: VideoFile, settings: PredictionSettings, *, every: int = 1
+) -> Iterator[ImageOutcome]:
+    """Detect in the frames of a video, in their order; of `every` frames in the first."""
+    ahead = _at_once(model, settings) + 2
+    frames = decoded_frames(video, _prepare(model, settings), every=every, ahead=ahead)
+    yield from _seen(model, frames, settings)
+
+
+def _at_once(model: LoadedModel, settings: PredictionSettings) -> int:
+    """Give how many images make a batch."""
+    return settings.batch_size if settings.tiling is None and model.network.batches else 1
+
+
+def _prepare(
+    model: LoadedModel, settings: PredictionSettings
+) -> Callable[[NDArray[np.uint8]], Any]:
+    """Give what is done to an image beside the network."""
+    return model.network.ready if settings.tiling is None else lambda pixels: None
+
+
+def _seen(
+    model: LoadedModel, stream: Iterator[DecodedImage], settings: PredictionSettings
+) -> Iterator[ImageOutcome]:
+    size = _at_once(model, settings)
     while batch := list(islice(stream, size)):
-        yield from _in_batch(model, batch, size, settings)
+        whole = [image for image in batch if image.pixels is not None]
+        found = _found(model, whole, size, settings)
+        for image in batch:
+            if image.pixels is None:
+                yield ImageOutcome(image.path, None, None, image.problem)
+            else:
+                yield _chosen(image, image.pixels, *next(found), model, settings)
 
 
-def _in_batch(
-    model: LoadedModel, batch: Sequence[DecodedFile], size: int, settings: PredictionSettings
-) -> Iterator[SeenFile]:
-    whole = [file for file in batch if file.pixels is not None]
-    if whole:
+def _found(
+    model: LoadedModel, images: Sequence[DecodedImage], size: int, settings: PredictionSettings
+) -> Iterator[tuple[Detections, int]]:
+    """Give for each image the detections of the batch that it was in, and its row."""
+    if settings.tiling is not None:
+        for image in images:
+            yield model.in_tiles(image.pixels, settings.tiling, at_once=settings.batch_size), 0
+    elif images:
         # Always a full batch: another size would be traced again.
-        filled = [file.ready for file in (*whole, *whole[:1] * (size - len(whole)))]
+        filled = [image.ready for image in (*images, *images[:1] * (size - len(images)))]
         found = model.network.detect(filled)
-    rows = {file.path: row for row, file in enumerate(whole)}
-    for file in batch:
-        if file.pixels is None:
-            yield SeenFile(file.path, None, None, file.problem)
-            continue
-        image = predicted_image(
-            file.path,
-            (file.pixels.shape[0], file.pixels.shape[1]),
-            found,
-            rows[file.path],
-            names=model.names,
-            least_score=settings.least_score,
-            ids=settings.ids,
-        )
-        yield SeenFile(file.path, file.pixels, image)
+        yield from ((found, row) for row in range(len(images)))
 
 
-def _in_tiles(
-    model: LoadedModel, file: DecodedFile, settings: PredictionSettings, tiling: Tiling
-) -> SeenFile:
-    if file.pixels is None:
-        return SeenFile(file.path, None, None, file.problem)
-    found = model.in_tiles(file.pixels, tiling, at_once=settings.batch_size)
-    image = predicted_image(
-        file.path,
-        (file.pixels.shape[0], file.pixels.shape[1]),
+def _chosen(
+    image: DecodedImage,
+    pixels: NDArray[np.uint8],
+    found: Detections,
+    row: int,
+    model: LoadedModel,
+    settings: PredictionSettings,
+) -> ImageOutcome:
+    """Keep what the settings ask for."""
+    chosen = predicted_image(
+        image.path,
+        (pixels.shape[0], pixels.shape[1]),
         found,
-        0,
+        row,
         names=model.names,
         least_score=settings.least_score,
         ids=settings.ids,
     )
-    return SeenFile(file.path, file.pixels, image)
+    return ImageOutcome(image.path, pixels, chosen._replace(moment=image.moment))

@@ -15,6 +15,13 @@ from holdfast.models.inference.detections import Detections
 # N objects, K keypoints each, h x w cells of a mask
 
 
+class Moment(NamedTuple):
+    """Where a frame stands in its video."""
+
+    frame: int  # counts from 0
+    seconds: float  # after the first frame
+
+
 class PredictedImage(NamedTuple):
     """The objects of one image, by falling score."""
 
@@ -27,11 +34,14 @@ class PredictedImage(NamedTuple):
     scores: NDArray[np.float32]  # (N,)
     masks: tuple[PastedPart, ...] | None = None  # N
     keypoints: NDArray[np.float32] | None = None  # (N, K, 3) y, x, score
+    moment: Moment | None = None  # of a frame of a video
 
     def document(self) -> dict[str, Any]:
         """Give what `--json` says of the image."""
+        moment = {} if self.moment is None else self.moment._asdict()
         return {
             "file": str(self.path),
+            **moment,
             "width": self.width,
             "height": self.height,
             "detections": [self._object(row) for row in range(len(self.ids))],
@@ -40,10 +50,13 @@ class PredictedImage(NamedTuple):
     def coco_results(self) -> list[dict[str, Any]]:
         """Give COCO's results: boxes as x, y, width, height in pixels.
 
-        image_id is the number that the file is named after, as COCO's are, else the file's name.
+        image_id is the number that the file is named after, as COCO's are, else the file's name;
+        of a video the number of the frame.
         """
         stem = self.path.stem
         image = int(stem) if stem.isdecimal() else self.path.name
+        if self.moment is not None:
+            image = self.moment.frame
         return [self._coco_object(row, image) for row in range(len(self.ids))]
 
     def _object(self, row: int) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from holdfast.errors import HoldfastError
 from holdfast.models.inference.detections import Detections
 from holdfast.prediction.loaded_model import joined
+from holdfast.prediction.od_api_outputs import NEEDED_OUTPUTS, as_detections
 
 _SIGNATURE = "serving_default"
-_NEEDED = ("detection_boxes", "detection_scores", "detection_classes", "num_detections")
 
 
 class SavedModelNetwork:
@@ -34,7 +34,7 @@ class SavedModelNetwork:
             ) from error
         self._function = self._model.signatures.get(_SIGNATURE)
         outputs = self._function.structured_outputs if self._function is not None else {}
-        if lacking := [name for name in _NEEDED if name not in outputs]:
+        if lacking := [name for name in NEEDED_OUTPUTS if name not in outputs]:
             raise HoldfastError(
                 f"{folder} is not a detector: its {_SIGNATURE} has no {lacking[0]}.",
                 fix="Give a SavedModel of `holdfast export` or of the OD API's exporter.",
@@ -69,19 +69,7 @@ class SavedModelNetwork:
                 **{self._name: tf.cast(batch, self._input.dtype)}
             ).items()
         }
-        scores = found["detection_scores"]
-        count = found["num_detections"].astype(np.int32)
-        real = np.arange(scores.shape[1]) < count[:, None]
-        classes = found["detection_classes"].astype(np.int32) - 1  # label-map ids count from 1
-        return Detections(
-            boxes=found["detection_boxes"],
-            scores=scores,
-            classes=np.where(real, classes, 0),
-            count=count,
-            masks=found.get("detection_masks"),
-            keypoints=found.get("detection_keypoints"),
-            keypoint_scores=found.get("detection_keypoint_scores"),
-        )
+        return as_detections(found)
 
 
 def _as_example(encoded: bytes) -> bytes:

@@ -131,7 +131,7 @@ def pad_to_multiple(
             f"pad_to_multiple_resizer: multiple is {multiple}.", fix="Use 1 or more."
         )
     size = tf.shape(image)
-    height, width = (-(-size[axis] // multiple) * multiple for axis in (0, 1))
+    height, width = ((size[axis] + multiple - 1) // multiple * multiple for axis in (0, 1))
     image = _pad_bottom_right(image, height, width, ())
     return _finish(image, _pad_masks(masks, height, width), size, convert_to_grayscale)
 

@@ -17,13 +17,16 @@ def sides(inputs: Tensor) -> tuple[Side, Side]:
 
 
 def divided(side: Side, by: int) -> Side:
-    """Divide, and round up."""
-    return -(-side // by)
+    """Divide, and round up.
+
+    Not by a negative quotient, which ONNX rounds the other way.
+    """
+    return (side + by - 1) // by
 
 
 def pad_to_multiple(inputs: Tensor, multiple: int) -> Tensor:
     """Pad with 0 at the bottom and right until the multiple divides both sides."""
-    bottom, right = (-side % multiple for side in sides(inputs))
+    bottom, right = (divided(side, multiple) * multiple - side for side in sides(inputs))
     if multiple == 1 or (isinstance(bottom, int) and bottom == right == 0):
         return inputs
     return ops.pad(inputs, [(0, 0), (0, bottom), (0, right), (0, 0)])

@@ -8,6 +8,7 @@ from keras import ops
 from holdfast.geometry.boxes import corners
 from holdfast.geometry.cells import cell_values
 from holdfast.geometry.gather import rows_at
+from holdfast.geometry.highest import highest_index
 from holdfast.geometry.keypoint_matching import KeypointCandidates, Keypoints
 from holdfast.geometry.one_by_one import one_by_one
 from holdfast.geometry.peaks import Peaks, find_channel_peaks
@@ -131,7 +132,7 @@ def _highest_cells(
 
     def highest_cell(of_detection: tuple[Tensor, Tensor]) -> Tensor:
         flat = ops.reshape(weighed(*of_detection), (batch, height * width, num_keypoints))
-        return ops.cast(ops.argmax(flat, axis=1), "float32")  # (B, K)
+        return ops.cast(highest_index(flat, axis=1), "float32")  # (B, K)
 
     def add_detection(number: Tensor, highest: Tensor) -> tuple[Tensor, Tensor]:
         own = weighed(*(ops.take(each, number, axis=0) for each in by_detection))

@@ -12,6 +12,7 @@ from holdfast.geometry.center_targets import BoxTargets, KeypointTargets, Labele
 from holdfast.geometry.class_masks import united_masks
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.center_net.tasks import KeypointTask, Tasks
+from holdfast.models.detectors.input_sides import divided
 
 # B images, G boxes, C classes; maps of h x w cells, of stride 4
 
@@ -52,7 +53,7 @@ class CenterNetTargets(NamedTuple):
 
 def map_shape(shape: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """Give the cells of an input's height and width."""
-    height, width = (-(-side // STRIDE) for side in shape)
+    height, width = (divided(side, STRIDE) for side in shape)
     return height, width
 
 

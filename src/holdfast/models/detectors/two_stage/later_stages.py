@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError
 from holdfast.geometry.anchors import Side
 from holdfast.geometry.boxes import from_pixels, to_pixels
 from holdfast.geometry.chance import seeds_at
-from holdfast.geometry.regions import crop_regions, pool_regions
+from holdfast.geometry.regions import crop_regions, inside_border, pool_regions
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.two_stage.first_stage import Proposals
 from holdfast.models.detectors.two_stage.mask_stage import MaskTargets, has_masks
@@ -190,8 +190,9 @@ class LaterStages:
     ) -> Tensor:
         """Cut normalized boxes (B, P, 4) out of the maps, and look closer: (R, h, w, channels)."""
         with keras.name_scope(_SCOPE):
+            seen = boxes if training else inside_border(boxes)
             crops = crop_regions(
-                maps, boxes, size=self.settings.crop_size, height=shape[0], width=shape[1]
+                maps, seen, size=self.settings.crop_size, height=shape[0], width=shape[1]
             )
         return self.look_closer(crops, training=training)
 
