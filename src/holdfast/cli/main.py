@@ -27,6 +27,7 @@ from holdfast.cli.predict_command import predict
 from holdfast.cli.quiet import library_noise_caught
 from holdfast.cli.replay_command import replay
 from holdfast.cli.train.train_command import train
+from holdfast.cli.weights.weights_group import weights
 from holdfast.errors import HoldfastError
 
 app = typer.Typer(
@@ -56,6 +57,7 @@ _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
 for _group, _commands in _GROUPS.items():
     for _command in _commands:
         app.command(cls=CommandHelp, rich_help_panel=_group)(_command)
+app.add_typer(weights, rich_help_panel="Start")
 app.add_typer(cloud, rich_help_panel="Cloud")
 
 
