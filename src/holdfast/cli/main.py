@@ -14,6 +14,7 @@ import typer
 from holdfast.cli.adapt.adapt_command import adapt
 from holdfast.cli.check.check_command import check
 from holdfast.cli.cloud.cloud_group import cloud
+from holdfast.cli.compare_command import compare
 from holdfast.cli.convert_command import convert
 from holdfast.cli.demo_command import demo
 from holdfast.cli.doctor.doctor_command import doctor
@@ -52,7 +53,7 @@ _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
     "Look": (check, inspect, plan, doctor),
     "Train": (train, evaluate, adapt, replay),
-    "Use": (export, predict),
+    "Use": (export, predict, compare),
 }
 for _group, _commands in _GROUPS.items():
     for _command in _commands:

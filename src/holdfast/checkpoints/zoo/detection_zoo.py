@@ -86,8 +86,8 @@ def _center_nets() -> Iterator[PublishedWeights]:
     yield _tf2(f"{name}_od", mobile, 512, 23.4, folder="20210210")
     # Its page gives 41.7, which is the figure of the keypoints.
     yield _tf2(f"{name}_kpts", mobile, 512, None, folder="20210210", **with_points)
-    for folder in ("20210507",):
-        yield _tf2("extremenet", "extremenet", 512, None, folder=folder, lacking="ExtremeNet")
+    # An older one of the same name is on its page, too, as deprecated.
+    yield _tf2("extremenet", "extremenet", 512, None, folder="20210507", lacking="ExtremeNet")
 
 
 def _single_stage_tf2() -> Iterator[PublishedWeights]:
