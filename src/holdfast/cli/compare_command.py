@@ -110,10 +110,10 @@ def compare(
 
 
 def _draw(compared: Sequence[ComparedModel], picture: Path) -> None:
-    from holdfast.pictures import save_png
     from holdfast.prediction.bubble_chart import draw_bubbles
+    from holdfast.prediction.drawn_image import save_picture
 
-    save_png(str(picture), draw_bubbles(compared))
+    save_picture(picture, draw_bubbles(compared))
 
 
 def _print(

@@ -1,4 +1,4 @@
-"""A server on this machine that gives files as the network does: cut, late, moved, or not at all."""
+"""A server on this machine that gives files as the network does: cut, late, or not at all."""
 
 from __future__ import annotations
 
