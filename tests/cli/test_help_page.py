@@ -11,15 +11,18 @@ from typer.testing import CliRunner
 from holdfast.cli.main import app
 
 GROUPS = {
-    "Start": ["new", "convert", "demo"],
+    "Start": ["new", "convert", "demo", "weights"],
     "Look": ["check", "inspect", "plan", "doctor"],
     "Train": ["train", "evaluate", "adapt", "replay"],
-    "Use": ["export", "predict"],
+    "Use": ["export", "predict", "compare"],
     "Cloud": ["cloud"],
 }
 NAMES = [name for names in GROUPS.values() for name in names]
-CLOUD = ["check", "job"]
-COMMANDS = [*(name for name in NAMES if name != "cloud"), *(f"cloud {name}" for name in CLOUD)]
+INNER = {"cloud": ["check", "job"], "weights": ["get", "list", "path"]}
+COMMANDS = [
+    *(name for name in NAMES if name not in INNER),
+    *(f"{group} {name}" for group, names in INNER.items() for name in names),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +45,8 @@ def test_commands_are_shown_in_their_groups():
     }
     assert {title: found.get(title) for title in GROUPS} == GROUPS
     assert sorted(get_command(app).commands) == sorted(NAMES)
-    assert sorted(get_command(app).commands["cloud"].commands) == sorted(CLOUD)
+    for group, names in INNER.items():
+        assert sorted(get_command(app).commands[group].commands) == sorted(names)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

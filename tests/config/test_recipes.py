@@ -211,8 +211,8 @@ def test_lines_are_as_long_as_one_can_read(recipe):
 @every_recipe
 def test_it_names_the_zoos_weights(recipe):
     lines = [line.strip() for line in fill(recipe, filling(recipe)).splitlines()]
-    assert f"#   {recipe.archive}" in lines
-    assert f"#   --checkpoint {recipe.zoo_checkpoint}" in lines
+    assert "#   --pretrained" in lines
+    assert f"# which fetches {recipe.zoo}" in lines
     assert not any(line.startswith("fine_tune_checkpoint") for line in lines)
 
 

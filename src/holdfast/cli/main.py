@@ -14,6 +14,7 @@ import typer
 from holdfast.cli.adapt.adapt_command import adapt
 from holdfast.cli.check.check_command import check
 from holdfast.cli.cloud.cloud_group import cloud
+from holdfast.cli.compare_command import compare
 from holdfast.cli.convert_command import convert
 from holdfast.cli.demo_command import demo
 from holdfast.cli.doctor.doctor_command import doctor
@@ -27,6 +28,7 @@ from holdfast.cli.predict_command import predict
 from holdfast.cli.quiet import library_noise_caught
 from holdfast.cli.replay_command import replay
 from holdfast.cli.train.train_command import train
+from holdfast.cli.weights.weights_group import weights
 from holdfast.errors import HoldfastError
 
 app = typer.Typer(
@@ -51,11 +53,12 @@ _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
     "Look": (check, inspect, plan, doctor),
     "Train": (train, evaluate, adapt, replay),
-    "Use": (export, predict),
+    "Use": (export, predict, compare),
 }
 for _group, _commands in _GROUPS.items():
     for _command in _commands:
         app.command(cls=CommandHelp, rich_help_panel=_group)(_command)
+app.add_typer(weights, rich_help_panel="Start")
 app.add_typer(cloud, rich_help_panel="Cloud")
 
 

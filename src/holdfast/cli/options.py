@@ -95,6 +95,16 @@ MapOption = Annotated[
 SplitSeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", help="Seed of the split and the order.")
 ]
+MirrorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mirror",
+        metavar="PLACE",
+        help="Address or folder with the published files under their own names. Default: "
+        "HOLDFAST_MIRROR, or where they were published.",
+        show_default=False,
+    ),
+]
 MemoryOption = Annotated[
     str | None,
     typer.Option(

@@ -38,6 +38,8 @@ class Wishes:
     reading: DataOptions
     out: Path
     checkpoint: str | None
+    pretrained: bool = False  # published weights, in place of a checkpoint
+    mirror: str | None = None  # where these are, if not where they were published
     input_size: int | None
     pace: WantedPace
     split: SplitOptions
@@ -53,6 +55,7 @@ class Made:
     filling: Filling
     sizes: MedianSizes | None  # of the training data
     check: CheckReport
+    notes: tuple[str, ...]
     warnings: tuple[Problem, ...]
 
 
@@ -64,7 +67,7 @@ def make(recipe: Recipe, wishes: Wishes, watch: Watch = unwatched) -> Made:
     num_classes = largest_id(data.label_map)
     if num_classes < 1:
         raise HoldfastError(f"{' and '.join(wishes.data)} has no class: nothing in it is labeled.")
-    start = _start(wishes, recipe, num_classes)
+    start = _start(wishes, recipe, num_classes, watch)
     folder, origin = NewFolder(wishes.out), _origin(recipe, wishes)
     folder.claim(origin)
     prepared = prepare(data, folder, wishes.split, watch, learned)
@@ -81,16 +84,30 @@ def make(recipe: Recipe, wishes: Wishes, watch: Watch = unwatched) -> Made:
         filling=filling,
         sizes=sizes,
         check=check,
+        notes=(*prepared.notes, *_weights_notes(recipe, wishes)),
         warnings=(*_warnings(recipe, sizes, prepared.eval_split), *check.warnings),
     )
 
 
-def _start(wishes: Wishes, recipe: Recipe, num_classes: int) -> Start | None:
-    if wishes.checkpoint is None:
+def _start(wishes: Wishes, recipe: Recipe, num_classes: int, watch: Watch) -> Start | None:
+    if wishes.checkpoint is None and not wishes.pretrained:
         return None
     from holdfast.projects.start_weights import choose_start  # it loads Keras
 
-    return choose_start(wishes.checkpoint, recipe, num_classes, wishes.out)
+    checkpoint = wishes.checkpoint
+    if checkpoint is None:
+        from holdfast.projects.pretrained_weights import pretrained_checkpoint
+
+        checkpoint = pretrained_checkpoint(recipe, wishes.mirror, watch)
+    return choose_start(checkpoint, recipe, num_classes, wishes.out)
+
+
+def _weights_notes(recipe: Recipe, wishes: Wishes) -> Iterator[str]:
+    if wishes.pretrained and not recipe.zoo:
+        yield (
+            "the zoo has no detector of this network: a classifier that Keras trained on ImageNet "
+            "fills the backbone, and the rest starts from random weights"
+        )
 
 
 def _origin(recipe: Recipe, wishes: Wishes) -> dict[str, Any]:

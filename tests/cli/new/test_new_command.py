@@ -47,8 +47,8 @@ def test_the_example_of_the_help_text_runs_and_says_what_was_made():
         "steps 1000",
         "published: 0.08 for 128 images",
         "random weights",
-        recipe.archive,
-        f"--checkpoint {recipe.zoo_checkpoint}",
+        "--pretrained",
+        recipe.zoo,
         "Next: holdfast train shapes/pipeline.config --run runs/shapes",
     ):
         assert part in words(result.stdout)

@@ -167,12 +167,12 @@ def test_the_networks_own_checkpoint_is_found_and_no_others(project: Path, writt
     assert found == {CHECKPOINT: f"pretrained/{ZOO_FOLDER}/checkpoint/ckpt-0"}
 
 
-def test_weights_that_are_not_here_are_left_out_and_their_address_is_said(project: Path):
+def test_weights_that_are_not_here_are_left_out_and_their_name_is_said(project: Path):
     written = f"/home/her/{ZOO_FOLDER}/checkpoint/ckpt-0"
     text = elsewhere("data/labels.pbtxt", "data/train.record", "data/val.record", written)
     suggestion = suggested(project, text)
     assert suggestion.settings == {CHECKPOINT: ""}
-    assert any(f"/{ZOO_FOLDER}.tar.gz" in note for note in suggestion.notes)
+    assert any(f"--pretrained {ZOO_FOLDER}" in note for note in suggestion.notes)
 
 
 def test_one_file_of_a_checkpoint_becomes_its_prefix(project: Path):

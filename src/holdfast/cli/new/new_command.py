@@ -16,8 +16,10 @@ from holdfast.cli.options import (
     JsonOption,
     LabelMapOption,
     MapOption,
+    MirrorOption,
     SplitSeedOption,
 )
+from holdfast.cli.train.pretrained_start import refuse_mirror
 from holdfast.config.paths import expand
 from holdfast.config.recipes.recipe_table import RECIPES, find_recipe
 from holdfast.config.recipes.schedule import EPOCHS, FINE_TUNING_EPOCHS, WantedPace
@@ -58,6 +60,15 @@ def new(
             show_default=False,
         ),
     ] = None,
+    pretrained: Annotated[
+        bool,
+        typer.Option(
+            "--pretrained",
+            help="Start from the published weights of the network, which are fetched if they are "
+            "not here yet (see `holdfast weights`).",
+        ),
+    ] = False,
+    mirror: MirrorOption = None,
     input_size: Annotated[
         int | None,
         typer.Option(
@@ -130,9 +141,12 @@ def new(
     Example: `holdfast new fpnlite_320 --data 200@320 --format synthetic --out shapes`
 
     Example: `holdfast new fpnlite_320 --data 200@320 --format synthetic --classes star,triangle`
+
+    Example: `holdfast new fpnlite_320 --data photos --pretrained`
     """
     recipe = find_recipe(name)  # before anything that takes time
     _refuse_two_lengths(epochs, steps)
+    _refuse_two_starts(checkpoint, pretrained, mirror)
     from holdfast.cli.quiet import load_tensorflow
 
     load_tensorflow(imports)
@@ -157,6 +171,8 @@ def new(
             ),
             out=Path(expand(out or recipe.name)),
             checkpoint=checkpoint,
+            pretrained=pretrained,
+            mirror=mirror,
             input_size=input_size,
             pace=WantedPace(batch_size=batch_size, epochs=epochs, steps=steps),
             split=SplitOptions(val=val, resplit=resplit, shards=shards, seed=seed, strict=strict),
@@ -176,3 +192,12 @@ def _refuse_two_lengths(epochs: int | None, steps: int | None) -> None:
             f"--epochs {epochs} and --steps {steps} both set the length of the training.",
             fix="Give only one of them.",
         )
+
+
+def _refuse_two_starts(checkpoint: str | None, pretrained: bool, mirror: str | None) -> None:
+    if checkpoint is not None and pretrained:
+        raise HoldfastError(
+            f"--checkpoint {checkpoint} and --pretrained both say what to start from.",
+            fix="Give only one of them.",
+        )
+    refuse_mirror(mirror, "recipe's" if pretrained else None)

@@ -27,13 +27,13 @@ def print_made(made: Made) -> None:
     """Print what was made, what to know about it, and what to do next."""
     terminal = console()
     terminal.print(summary_panel(str(made.folder.config), _rows(made)))
-    for note in made.prepared.notes:
+    for note in made.notes:
         terminal.print(Text.assemble(("note: ", "bold"), note))
     for text in _left_out(made):
         terminal.print(Text.assemble(("left out: ", "bold yellow"), text))
     terminal.print(problem_list([*made.check.errors, *made.warnings]))
     if made.filling.start is None:
-        _print_archive(terminal, made.recipe)
+        _print_pretrained(terminal, made.recipe)
     terminal.print(Text.assemble(("\nNext: ", "bold green"), next_command(made)), soft_wrap=True)
 
 
@@ -58,7 +58,7 @@ def made_json(made: Made) -> dict[str, Any]:
         "start": asdict(filling.start) | {"version": filling.start.version.name}
         if filling.start
         else None,
-        "notes": list(prepared.notes),
+        "notes": list(made.notes),
         "errors": [_problem_json(problem) for problem in made.check.errors],
         "warnings": [_problem_json(problem) for problem in made.warnings],
         "conversion": result_json(conversion) if conversion else None,
@@ -72,12 +72,12 @@ def next_command(made: Made) -> str:
     return shlex.join(["holdfast", "train", str(made.folder.config), "--run", run])
 
 
-def _print_archive(terminal: Console, recipe: Recipe) -> None:
+def _print_pretrained(terminal: Console, recipe: Recipe) -> None:
     hint = Text("\nIt starts from random weights, which need thousands of images and many hours. ")
-    hint.append("Weights\ntrained on COCO need a few hundred images and minutes. Unpack\n")
-    hint.append(f"  {recipe.archive}\n", style="cyan")
-    hint.append("here and run this again, into another folder, with\n")
-    hint.append(f"  --checkpoint {recipe.zoo_checkpoint}", style="cyan")
+    hint.append("Weights\ntrained on COCO need a few hundred images and minutes. Run this again,")
+    hint.append(" into another folder, with\n")
+    hint.append("  --pretrained", style="cyan")
+    hint.append(f"\nwhich fetches {recipe.zoo or 'a classifier of ImageNet'}.")
     terminal.print(hint, soft_wrap=True)
 
 

@@ -18,6 +18,7 @@ from holdfast.cli.options import (
     JsonOption,
     MeasureOption,
     MemoryOption,
+    MirrorOption,
     Precision,
     PrecisionOption,
     RematerializeOption,
@@ -41,6 +42,17 @@ def train(
             metavar="DIR", help="Folder of the run. An existing run is resumed.", show_default=False
         ),
     ],
+    pretrained: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Start from published weights instead of the config's: a name of `holdfast "
+            "weights list`, a recipe, an address or an archive; imagenet: Keras' classifier of "
+            "the backbone.",
+            show_default=False,
+        ),
+    ] = None,
+    mirror: MirrorOption = None,
     steps: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Steps in total. Default: train_config.num_steps."),
@@ -153,6 +165,7 @@ def train(
     from holdfast.cli.quiet import import_parts
     from holdfast.cli.set_option import parse_assignments
     from holdfast.cli.terminal import console, error_console
+    from holdfast.cli.train.pretrained_start import pretrained_settings, refuse_mirror
     from holdfast.cli.train.supervision import supervised
     from holdfast.memory.plan import load_plan
     from holdfast.training.optimization_choice import OptimizationChoice
@@ -161,10 +174,14 @@ def train(
 
     terminal = error_console() if as_json else console()
     memory_bytes = None if memory is None else parse_bytes(memory)
+    refuse_mirror(mirror, pretrained)
     supervised(terminal, run, memory_bytes)
+    overrides = parse_assignments(assignments or [])
+    if pretrained is not None:
+        overrides |= pretrained_settings(pretrained, config, assignments or [], mirror)
     job = Job(
         config=config,
-        overrides=parse_assignments(assignments or []),
+        overrides=overrides,
         use=tuple(use or ()),
         run=run,
         settings=TrainingSettings(

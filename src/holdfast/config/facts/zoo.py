@@ -1,4 +1,4 @@
-"""Where the OD API's model zoo has the weights that a config means."""
+"""Which weights of the OD API's model zoo a config means."""
 
 from __future__ import annotations
 
@@ -14,33 +14,23 @@ from holdfast.config.schema.message import Message
 from holdfast.config.schema.model import DetectionModel
 from holdfast.config.schema.ssd import Ssd
 
-_ZOO = "http://download.tensorflow.org/models/object_detection"
 _FAMILIES = r"(?:ssd|ssdlite|efficientdet|faster_rcnn|mask_rcnn|rfcn|centernet)_"
 _TF2_FOLDER = re.compile(rf"\b{_FAMILIES}\w+_coco17_tpu-\d+")
 _TF1_FOLDER = re.compile(rf"\b{_FAMILIES}[\w.]+_20\d\d_\d\d_\d\d")
 
 
-class ZooArchive(NamedTuple):
-    """An archive of published weights."""
+def zoo_weights(written: str, model: DetectionModel | None) -> str | None:
+    """Name the archive that a checkpoint's path names, else that of the network; None if unknown.
 
-    address: str
-    folder: str  # that it unpacks to
-
-
-def zoo_archive(written: str, model: DetectionModel | None) -> ZooArchive | None:
-    """Find the archive that a checkpoint's path names, else that of the network; None if unknown.
-
-    >>> zoo_archive("C:/me/ssd_mobilenet_v1_coco_2018_01_28/model.ckpt", None).address
-    'http://download.tensorflow.org/models/object_detection/ssd_mobilenet_v1_coco_2018_01_28.tar.gz'
+    >>> zoo_weights("C:/me/ssd_mobilenet_v1_coco_2018_01_28/model.ckpt", None)
+    'ssd_mobilenet_v1_coco_2018_01_28'
     """
-    if found := _TF2_FOLDER.search(written):
-        return ZooArchive(f"{_ZOO}/tf2/20200711/{found[0]}.tar.gz", found[0])
-    if found := _TF1_FOLDER.search(written):
-        return ZooArchive(f"{_ZOO}/{found[0]}.tar.gz", found[0])
-    return _archive_of_network(model) if model is not None else None
+    if found := _TF2_FOLDER.search(written) or _TF1_FOLDER.search(written):
+        return found[0]
+    return _weights_of_network(model) if model is not None else None
 
 
-def _archive_of_network(model: DetectionModel) -> ZooArchive | None:
+def _weights_of_network(model: DetectionModel) -> str | None:
     """Find the recipe of the same backbone and neck, with the head and input that are nearest."""
     here, wanted = input_shape(model), _network(model)
     if here is None or wanted is None:
@@ -55,7 +45,7 @@ def _archive_of_network(model: DetectionModel) -> ZooArchive | None:
     if not ranked:
         return None
     *_, nearest = min(ranked, key=lambda each: each[:3])
-    return ZooArchive(nearest.archive, nearest.zoo_checkpoint.partition("/")[0])
+    return nearest.zoo or None
 
 
 class _Network(NamedTuple):

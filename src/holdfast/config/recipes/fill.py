@@ -186,6 +186,7 @@ def _training_text(recipe: Recipe, filling: Filling) -> str:
     )
 
 
+_CLASSIFIER = "a classifier that was trained on ImageNet,"  # where the zoo has no detector
 _MOMENTUM = "momentum_optimizer {\n      momentum_optimizer_value: 0.9"
 _ADAM = "adam_optimizer {\n      epsilon: 1e-7  # as published"
 
@@ -226,11 +227,10 @@ def _start_text(recipe: Recipe, start: Start | None) -> str:
         return f"{_comment(start.reason)}\n{encode(values)}".rstrip()
     return (
         "# The training starts from random weights, which takes thousands of images. From weights\n"
-        "# trained on COCO, a few hundred are enough: unpack\n"
-        f"#   {recipe.archive}\n"
-        "# and run `holdfast new` again with\n"
-        f"#   --checkpoint {recipe.zoo_checkpoint}\n"
-        "# which also sets learning rate, batch norm and steps for it."
+        "# trained on COCO, a few hundred are enough: run `holdfast new` again with\n"
+        "#   --pretrained\n"
+        f"# which fetches {recipe.zoo or _CLASSIFIER}\n"
+        "# and also sets learning rate, batch norm and steps for it."
     )
 
 

@@ -50,13 +50,12 @@ class Recipe:
     anchors: str = ""  # published ones: a comment and the generator; "" without any
     augmentation: str
     coco_map: float  # the zoo's mean average precision on COCO, in per cent
-    archive: str  # where the zoo's weights are, and below which folder they unpack
-    checkpoint: str = "checkpoint/ckpt-0"  # in that folder
-    checkpoint_version: str = "V2"
+    zoo: (
+        str  # name of its weights in the model zoo: checkpoints/zoo knows where they are; "" = none
+    )
     sizes: Mapping[str, object] = field(default_factory=dict)  # other numbers of the template
     keras_epsilon: str = "0.001"  # of batch norm in the network that keras.applications trained
     batch_norm_margin: int = 8  # columns before what the template says of batch norm
-    unpacked: str = ""  # the archive's folder, where it is not called like the archive
 
     @property
     def network(self) -> str:
@@ -69,9 +68,3 @@ class Recipe:
     def shorter_pixels(self) -> int:
         """The shorter side of an image, unless the longer one would exceed the input size."""
         return round(self.shorter_side * self.input_size)
-
-    @property
-    def zoo_checkpoint(self) -> str:
-        """Where the weights are after the archive was unpacked."""
-        folder = self.unpacked or self.archive.rpartition("/")[2].removesuffix(".tar.gz")
-        return f"{folder}/{self.checkpoint}"

@@ -30,7 +30,6 @@ def find_recipe(name: str) -> Recipe:
     )
 
 
-_ZOO = "http://download.tensorflow.org/models/object_detection"
 # Found by experiment with SSD MobileNetV2 and COCO's weights: docs/new.md.
 _SSD_RATE = RateForBatch(learning_rate=0.01, batch_size=8)
 _TRIED = "Found by trying, on three data sets (docs/new.md)"
@@ -41,7 +40,7 @@ _HALVED = "Half of what was found for ssd_mobilenet_v2 (docs/new.md); not tried 
 _AS_PETS = "As in the OD API's config for pets, from weights of COCO, too; not tried here"
 
 
-def _two_stages(name: str, title: str, *, archive: str, rate: float, **more: Any) -> Recipe:
+def _two_stages(name: str, title: str, *, zoo: str, rate: float, **more: Any) -> Recipe:
     """Make a recipe of the older zoo, whose networks were trained one image at a time."""
     of_one_image = RateForBatch(learning_rate=rate, batch_size=1)
     return Recipe(
@@ -53,9 +52,7 @@ def _two_stages(name: str, title: str, *, archive: str, rate: float, **more: Any
         fine_tuning=of_one_image,
         fine_tuning_reason=_AS_PETS,
         augmentation=ONLY_FLIPS,
-        archive=f"{_ZOO}/{archive}_coco_2018_01_28.tar.gz",
-        checkpoint="model.ckpt",
-        checkpoint_version="V1",
+        zoo=f"{zoo}_coco_2018_01_28",
         batch_norm_margin=6,
         **more,
     )
@@ -86,7 +83,7 @@ def _mask_rcnn(
 
 
 def _mobilenet_of_tf1(
-    name: str, title: str, *, archive: str, is_depthwise: bool, reason: str
+    name: str, title: str, *, zoo: str, is_depthwise: bool, reason: str
 ) -> Recipe:
     return Recipe(
         name=name,
@@ -102,9 +99,7 @@ def _mobilenet_of_tf1(
         anchors=SSD_ANCHORS,
         augmentation=HALF_CROP,
         coco_map=22.0,
-        archive=f"{_ZOO}/{archive}.tar.gz",
-        checkpoint="model.ckpt",
-        checkpoint_version="V1",
+        zoo=zoo,
         sizes={"depthwise": str(is_depthwise).lower()},
     )
 
@@ -122,7 +117,7 @@ def _fpnlite(size: int, *, batch_size: int, coco_map: float) -> Recipe:
         anchors=PYRAMID_ANCHORS,
         augmentation=LIGHT_CROP,
         coco_map=coco_map,
-        archive=f"{_ZOO}/tf2/20200711/ssd_mobilenet_v2_fpnlite_{size}x{size}_coco17_tpu-8.tar.gz",
+        zoo=f"ssd_mobilenet_v2_fpnlite_{size}x{size}_coco17_tpu-8",
     )
 
 
@@ -143,7 +138,7 @@ def _efficientdet(
         anchors=DENSE_PYRAMID_ANCHORS,
         augmentation=SCALE_JITTER,
         coco_map=coco_map,
-        archive=f"{_ZOO}/tf2/20200711/efficientdet_d{number}_coco17_tpu-32.tar.gz",
+        zoo=f"efficientdet_d{number}_coco17_tpu-32",
         sizes={
             "efficientnet": f"b{number}",
             "channels": channels,
@@ -187,19 +182,19 @@ RECIPES: Mapping[str, Recipe] = {
             anchors=SSD_ANCHORS,
             augmentation=HALF_CROP,
             coco_map=20.2,
-            archive=f"{_ZOO}/tf2/20200711/ssd_mobilenet_v2_320x320_coco17_tpu-8.tar.gz",
+            zoo="ssd_mobilenet_v2_320x320_coco17_tpu-8",
         ),
         _mobilenet_of_tf1(
             "ssd_mobilenet_v2",
             "SSD MobileNetV2 of the older zoo",
-            archive="ssd_mobilenet_v2_coco_2018_03_29",
+            zoo="ssd_mobilenet_v2_coco_2018_03_29",
             is_depthwise=False,
             reason=_TRIED,
         ),
         _mobilenet_of_tf1(
             "ssdlite_mobilenet_v2",
             "SSDLite MobileNetV2",
-            archive="ssdlite_mobilenet_v2_coco_2018_05_09",
+            zoo="ssdlite_mobilenet_v2_coco_2018_05_09",
             is_depthwise=True,
             reason=_TRIED_ON_SIBLING,
         ),
@@ -218,7 +213,7 @@ RECIPES: Mapping[str, Recipe] = {
             anchors=PYRAMID_ANCHORS,
             augmentation=LIGHT_CROP,
             coco_map=34.3,
-            archive=f"{_ZOO}/tf2/20200711/ssd_resnet50_v1_fpn_640x640_coco17_tpu-8.tar.gz",
+            zoo="ssd_resnet50_v1_fpn_640x640_coco17_tpu-8",
         ),
         _efficientdet(0, 512, channels=64, iterations=3, batch_size=8, coco_map=33.6),
         _efficientdet(1, 640, channels=88, iterations=4, batch_size=4, coco_map=38.4),
@@ -237,7 +232,7 @@ RECIPES: Mapping[str, Recipe] = {
             anchors=GRID_ANCHORS,
             augmentation=ONLY_FLIPS,
             coco_map=29.3,
-            archive=f"{_ZOO}/tf2/20200711/faster_rcnn_resnet50_v1_640x640_coco17_tpu-8.tar.gz",
+            zoo="faster_rcnn_resnet50_v1_640x640_coco17_tpu-8",
             batch_norm_margin=6,
         ),
         _two_stages(
@@ -250,7 +245,7 @@ RECIPES: Mapping[str, Recipe] = {
             rate=0.0002,
             anchors=GRID_ANCHORS,
             coco_map=28.0,
-            archive="faster_rcnn_inception_v2",
+            zoo="faster_rcnn_inception_v2",
         ),
         _mask_rcnn(
             "mask_rcnn_inception_v2",
@@ -260,7 +255,7 @@ RECIPES: Mapping[str, Recipe] = {
             masks=(15, 2),
             rate=0.0002,
             coco_map=25.0,
-            archive="mask_rcnn_inception_v2",
+            zoo="mask_rcnn_inception_v2",
         ),
         _mask_rcnn(
             "mask_rcnn_resnet50",
@@ -270,7 +265,7 @@ RECIPES: Mapping[str, Recipe] = {
             masks=(33, 4),
             rate=0.0003,
             coco_map=29.0,
-            archive="mask_rcnn_resnet50_atrous",
+            zoo="mask_rcnn_resnet50_atrous",
         ),
         _centernet(
             "centernet_resnet50",
@@ -278,7 +273,7 @@ RECIPES: Mapping[str, Recipe] = {
             batch_size=8,
             published=_CENTER_RATE,
             coco_map=31.2,
-            archive=f"{_ZOO}/tf2/20200711/centernet_resnet50_v1_fpn_512x512_coco17_tpu-8.tar.gz",
+            zoo="centernet_resnet50_v1_fpn_512x512_coco17_tpu-8",
             sizes={
                 "extractor": "resnet_v1_50_fpn",
                 "network": "ResNet-50, from whose maps one of stride 4 with 64 channels is made",
@@ -291,9 +286,7 @@ RECIPES: Mapping[str, Recipe] = {
             batch_size=16,
             published=RateForBatch(learning_rate=0.005, batch_size=512, is_of_adam=True),
             coco_map=23.4,
-            archive=f"{_ZOO}/tf2/20210210/centernet_mobilenetv2fpn_512x512_coco17_od.tar.gz",
-            unpacked="centernet_mobilenetv2_fpn_od",
-            checkpoint="checkpoint/ckpt-301",
+            zoo="centernet_mobilenetv2fpn_512x512_coco17_od",
             sizes={
                 "extractor": "mobilenet_v2_fpn_sep_conv",
                 "network": "MobileNetV2, from whose maps one of stride 4 with 24 channels is made",

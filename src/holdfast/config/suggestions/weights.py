@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.config.facts.zoo import zoo_archive
+from holdfast.config.facts.zoo import zoo_weights
 from holdfast.config.nearby import written_parts
 from holdfast.config.paths import PLACEHOLDER, find_checkpoint, meant
 from holdfast.config.suggestions.change import Change, shown
@@ -21,11 +21,9 @@ def for_weights(search: Search) -> Iterator[Change]:
     if train is None or not search.is_wrong(_CHECKPOINT):
         return
     written = train.fine_tune_checkpoint
-    archive = zoo_archive(written, search.config.model)
+    archive = zoo_weights(written, search.config.model)
     found = [meant(written)] if find_checkpoint(meant(written), search.folder).files else []
-    found += _chosen_checkpoints(
-        search.nearby.checkpoints, written, archive.folder if archive else None
-    )
+    found += _chosen_checkpoints(search.nearby.checkpoints, written, archive)
     if found:
         yield Change(_CHECKPOINT, shown(found[0]), "starts from", shown(found[0]))
         return
@@ -33,7 +31,7 @@ def for_weights(search: Search) -> Iterator[Change]:
     yield Change(_CHECKPOINT, "", "starts from", text)
     note = "From random weights, a training needs far more images and steps."
     if archive is not None:
-        note += f" Published weights: unpack {archive.address} beside the config, and check again."
+        note += f" `holdfast train CONFIG --pretrained {archive}` fetches published ones."
     search.notes.append(note)
 
 

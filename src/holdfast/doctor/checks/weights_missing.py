@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.config.facts.zoo import ZooArchive, zoo_archive
+from holdfast.config.facts.zoo import zoo_weights
 from holdfast.config.paths import Base, find_checkpoint, is_remote
 from holdfast.config.schema.ssd import Ssd
 from holdfast.doctor.case import Case
@@ -61,7 +61,7 @@ def _without_statistics(case: Case) -> Iterator[Finding]:
 
 def _fresh(case: Case) -> Iterator[Finding]:
     seen = case.num_steps * case.train_config.batch_size
-    archive = zoo_archive("", case.model)
+    archive = zoo_weights("", case.model)
     if seen >= _ENOUGH_IMAGES or archive is None:
         return
     features = getattr(case.detector, "feature_extractor", None)
@@ -74,17 +74,13 @@ def _fresh(case: Case) -> Iterator[Finding]:
         evidence={"images_to_be_seen": seen, "usually_needed": _ENOUGH_IMAGES},
         fix=Fix(
             text="Start from the zoo's weights of this network.",
-            set={
-                "train_config.fine_tune_checkpoint": f"{archive.folder}/checkpoint/ckpt-0",
-                "train_config.fine_tune_checkpoint_type": "detection",
-            },
-            command=_fetched(archive),
+            command=_started_from(archive, case),
         ),
     )
 
 
 def _not_found(case: Case, named: str) -> Finding:
-    archive = zoo_archive(named, case.model)
+    archive = zoo_weights(named, case.model)
     return Finding(
         code="weights-missing",
         severity="error",
@@ -95,13 +91,13 @@ def _not_found(case: Case, named: str) -> Finding:
             text="Fetch the zoo's weights of this network, or correct the path."
             if archive is not None
             else "Correct train_config.fine_tune_checkpoint.",
-            command=None if archive is None else _fetched(archive),
+            command=None if archive is None else _started_from(archive, case),
         ),
     )
 
 
-def _fetched(archive: ZooArchive) -> str:
-    return f"curl -L {archive.address} | tar xz"
+def _started_from(archive: str, case: Case) -> str:
+    return f"holdfast train {case.shown_path} --pretrained {archive} --run RUN"
 
 
 def _is_lost(case: Case, named: str) -> bool:

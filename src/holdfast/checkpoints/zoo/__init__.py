@@ -1,0 +1,1 @@
+"""Where published weights are, and how they come to this machine."""
