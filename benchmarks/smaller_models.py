@@ -15,8 +15,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from rich.console import Console
@@ -27,7 +28,6 @@ SHARED = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
 CHECKPOINT = SHARED / "weights" / "ssdlite_mobilenet_v2_coco" / "model.ckpt"
 RECIPE = "ssdlite_mobilenet_v2"
 WIDTH = "model.ssd.feature_extractor.depth_multiplier"
-SIDES = "model.ssd.image_resizer.fixed_shape_resizer"
 MAP_50 = "DetectionBoxes_Precision/mAP@.50IOU"
 FULL = "full"
 
@@ -36,26 +36,50 @@ FULL = "full"
 class Size:
     """What is compared: the real thing, or a tiny one."""
 
-    data: tuple[str, ...]  # options of `holdfast new`
-    common: Mapping[str, object]  # fields of every config
+    make: Callable[[Path], Mapping[str, object]]  # writes the project; fields of every config
+    rate: str  # the cosine schedule, which is to end with each training
     full_width: float
     steps: int  # of the full network and of the pruned one
     student_steps: int
 
 
+def make_bccd(folder: Path) -> Mapping[str, object]:
+    """Let `holdfast new` write the project."""
+    if not (folder / "pipeline.config").exists():
+        data = ("--data", str(SHARED / "datasets" / "bccd"), "--checkpoint", str(CHECKPOINT))
+        _holdfast("new", RECIPE, *data, "--steps", str(REAL.steps), "--out", str(folder))
+    records = next(folder.glob("*_records"))
+    unseen = "test" if any(records.glob("test.record*")) else "val"
+    path = f"{records}/{unseen}.record-*"
+    return {"eval_input_reader[0].tf_record_input_reader.input_path": path}
+
+
+def make_shapes(folder: Path) -> Mapping[str, object]:
+    """Draw shapes, and take the config of `holdfast demo` with smaller images."""
+    if not (folder / "data").exists():
+        drawn = ("convert", "500@96", str(folder / "data"), "--format", "synthetic")
+        _holdfast(*drawn, "--val", "0.2")
+    text = files("holdfast.config.recipes").joinpath("demo.config").read_text()
+    (folder / "pipeline.config").write_text(text)
+    sides = "model.ssd.image_resizer.fixed_shape_resizer"
+    narrow = {"model.ssd.feature_extractor.min_depth": 8}
+    return {f"{sides}.height": 96, f"{sides}.width": 96} | narrow
+
+
+_OPTIMIZER, _COSINE = "train_config.optimizer", "learning_rate.cosine_decay_learning_rate"
 REAL = Size(
-    data=("--data", str(SHARED / "datasets" / "bccd"), "--checkpoint", str(CHECKPOINT)),
-    common={},
+    make=make_bccd,
+    rate=f"{_OPTIMIZER}.momentum_optimizer.{_COSINE}",
     full_width=1.0,
     steps=1000,
     student_steps=3000,
 )
 TINY = Size(
-    data=("--data", "300@96", "--format", "synthetic"),
-    common={f"{SIDES}.height": 96, f"{SIDES}.width": 96, "train_config.batch_size": 8},
-    full_width=0.5,
-    steps=400,
-    student_steps=200,
+    make=make_shapes,
+    rate=f"{_OPTIMIZER}.adam_optimizer.{_COSINE}",
+    full_width=0.35,
+    steps=300,
+    student_steps=300,
 )
 
 
@@ -107,30 +131,20 @@ def _trainings(size: Size, work: Path, seeds: int) -> list[Trained]:
 
 def _train(training: Trained, size: Size, work: Path) -> dict[str, float]:
     folder = work / "project"
-    if not (folder / "pipeline.config").exists():
-        _holdfast("new", RECIPE, *size.data, "--steps", str(size.steps), "--out", str(folder))
-    records = next(folder.glob("*records"))
-    unseen = "test" if any(records.glob("test.record*")) else "val"
     fields = {
-        **size.common,
+        **size.make(folder),
         **training.fields,
-        **_schedule(training.steps),
-        "eval_input_reader[0].tf_record_input_reader.input_path": f"{records}/{unseen}.record-*",
+        "train_config.num_steps": training.steps,
+        f"{size.rate}.total_steps": training.steps,
     }
     run = work / training.name.replace(", ", "_").replace(" ", "_")
     sets = [text for name, value in fields.items() for text in ("--set", f"{name}={value}")]
     last = ("--evaluate-every", str(training.steps), "--checkpoint-every", "500", "--json")
-    how = ("--steps", str(training.steps), "--seed", str(training.seed), *training.options)
+    how = ("--seed", str(training.seed), *training.options)
     config = str(folder / "pipeline.config")
     document = json.loads(_holdfast("train", config, "--run", str(run), *how, *last, *sets))
-    (weights,) = run.glob(f"checkpoints/step-{training.steps:08d}")
+    weights = run / "checkpoints" / f"step-{training.steps:08d}"
     return {"map_50": document["metrics"][MAP_50], **_bytes(weights)}
-
-
-def _schedule(steps: int) -> dict[str, object]:
-    """Let the learning rate end with the training."""
-    rate = "train_config.optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate"
-    return {"train_config.num_steps": steps, f"{rate}.total_steps": steps}
 
 
 def _bytes(checkpoint: Path) -> dict[str, float]:

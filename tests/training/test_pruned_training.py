@@ -85,7 +85,7 @@ def test_events_and_manifest_tell_what_is_pruned(run):
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(0.5, abs=0.01)
     facts = Run.open(run).manifest.facts
-    assert facts[PRUNED]["share"] == shares[-1]
+    assert facts[PRUNED]["share"] == pytest.approx(shares[-1])
     assert facts["optimization"]["prune"] == PRUNE.prune
 
 

@@ -261,10 +261,12 @@ class Journal:
         if self.run is None:
             return progress
         groups = {}
+        pruned = {} if progress.pruned_share is None else {"pruned_share": progress.pruned_share}
         if step % self.settings.group_norms_every == 0:
             norms = np.asarray(result.group_norms).tolist()
             groups = {"group_norms": dict(zip(session.step.groups, norms, strict=True))}
-        self.run.events.append(kind="step", **(vars(progress) | groups))
+        known = {name: value for name, value in vars(progress).items() if name != "pruned_share"}
+        self.run.events.append(kind="step", **(known | pruned | groups))
         self._draw(
             step,
             progress.losses
@@ -277,7 +279,7 @@ class Journal:
                 / (step_seconds + input_seconds),
                 "memory/resident_bytes": progress.resident_bytes,
             }
-            | ({} if progress.pruned_share is None else {"pruned_share": progress.pruned_share}),
+            | pruned,
         )
         return progress
 

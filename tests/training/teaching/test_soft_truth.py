@@ -34,7 +34,7 @@ def joined(labels, found, *, size=(100, 100), count: int | None = None) -> list[
     )
     assert np.all(boxes[weights == 0.0] == 0.0)
     return [
-        (tuple(np.round(box, 4).tolist()), int(number), round(float(weight), 4))
+        (tuple(np.round(np.float64(box), 4)), int(number), round(float(weight), 4))
         for box, number, weight in zip(boxes, classes, weights, strict=True)
         if weight > 0.0
     ]
