@@ -85,6 +85,8 @@ def main() -> None:
     parser.add_argument("--evaluate-every", type=int, default=100)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--prune", help="as of `holdfast train`")
+    parser.add_argument("--teacher", help="as of `holdfast train`")
     parser.add_argument("--plain", action="store_true", help="frozen batch norm; SSD: no chance")
     options = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -114,6 +116,7 @@ def train_small(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     from holdfast.training.loop import train
+    from holdfast.training.optimization_choice import OptimizationChoice
     from holdfast.training.training_settings import TrainingSettings
 
     strategy = None
@@ -135,6 +138,8 @@ def train_small(options: argparse.Namespace) -> None:
             checkpoint_every=options.checkpoint_every,
             evaluate_every=options.evaluate_every,
             accumulation=options.accumulate,
+            optimization=OptimizationChoice(prune=options.prune),
+            teacher=options.teacher,
             plan=given_plan(
                 8 // options.replicas // options.accumulate // workers, options.accumulate
             )

@@ -30,6 +30,7 @@ from holdfast.training.optimization_choice import (
     NamedNumbers,
     OptimizationChoice,
     read_choice,
+    read_pruning,
 )
 from holdfast.training.step import schedules
 from holdfast.training.step.averaging import MovingAverages
@@ -37,6 +38,7 @@ from holdfast.training.step.decoupled_optimizers import DecoupledRMSProp, Lion
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import Adam, Momentum, RMSProp, Rule, StepOptimizer
 from holdfast.training.step.precision import LossScale
+from holdfast.training.step.pruning import Pruning, PruningSchedule, prunable_kernels
 from holdfast.training.step.schedules import Schedule
 from holdfast.training.step.trained_variables import TrainedVariables, choose_trained_variables
 
@@ -118,7 +120,9 @@ def completed_choice(
     choice: OptimizationChoice, config: schema.Optimizer, steps: int
 ) -> OptimizationChoice:
     """Fill in the numbers that were not given, so that they stay when a run is resumed."""
-    optimizer, schedule = choice.optimizer, choice.schedule
+    optimizer, schedule, prune = choice.optimizer, choice.schedule, choice.prune
+    if prune is not None:
+        prune = str(read_pruning(prune, steps))
     if optimizer is not None:
         optimizer = str(read_choice("--optimizer", optimizer, OPTIMIZERS))
     if schedule is not None:
@@ -131,7 +135,7 @@ def completed_choice(
             numbers["rate"] = max(float(rates(step)) for step in _sampled(steps))
         ordered = {key: numbers[key] for key in SCHEDULES[given.name]}
         schedule = str(NamedNumbers(name=given.name, numbers=ordered))
-    return replace(choice, optimizer=optimizer, schedule=schedule)
+    return replace(choice, optimizer=optimizer, schedule=schedule, prune=prune)
 
 
 def _sampled(steps: int) -> range:
@@ -174,6 +178,18 @@ def build_averages(
     if not config.use_moving_average:
         return None
     return MovingAverages(variables, config.moving_average_decay)
+
+
+def build_pruning(
+    choice: str | None, detector: Detector, trained: Sequence[keras.Variable], steps: int
+) -> Pruning | None:
+    """Make what prunes the trained kernels of a detector in a run of so many steps, if chosen."""
+    if choice is None:
+        return None
+    numbers = read_pruning(choice, steps)
+    at = {key: int(number) for key, number in numbers.numbers.items()}
+    schedule = PruningSchedule(share=float(numbers.name), **at)
+    return Pruning(prunable_kernels(detector, trained), schedule)
 
 
 def build_trained_variables(detector: Detector, train: TrainConfig) -> TrainedVariables:

@@ -42,9 +42,12 @@ from holdfast.training.step.training_step import StepOutcome
 from holdfast.training.surviving.failure import TrainingFailedError
 from holdfast.training.surviving.out_of_memory import is_out_of_memory
 from holdfast.training.surviving.supervisor import SAVED
+from holdfast.training.teaching.teacher_choice import find_teacher
 from holdfast.training.training_settings import TrainingSettings
 
 OPTIMIZATION = "optimization"  # among the facts
+TEACHER = "teacher"  # among the facts
+PRUNED = "pruned"  # among the facts: what of the last checkpoint is 0
 EVALUATING = "evaluating"  # among the facts, while an evaluation is under way
 _PACKAGES = ("holdfast", "tensorflow", "keras", "numpy")
 
@@ -69,6 +72,7 @@ def open_journal(
         facts={
             "class_weights": settings.class_weights,
             OPTIMIZATION: settings.optimization.facts(),
+            **({TEACHER: find_teacher(settings.teacher).facts()} if settings.teacher else {}),
             PART_CHOICES: [str(each) for each in config.parts],
             CONFIG_FOLDER: os.path.relpath(folder, path),  # true when both are moved together
         },
@@ -111,8 +115,15 @@ def _choices(manifest: RunManifest) -> Mapping[str, Any]:
         "seed": manifest.seed,
         "class_weights": manifest.facts.get("class_weights"),
         **_optimization(manifest),
+        "--teacher": _teacher(manifest),
         "--use": ", ".join(manifest.facts.get(PART_CHOICES) or ()),
     }
+
+
+def _teacher(manifest: RunManifest) -> str | None:
+    """Tell a teacher by its weights: it may have been moved."""
+    known = manifest.facts.get(TEACHER)
+    return None if known is None else f"{known['name']}, weights {known['sha256'][:12]}"
 
 
 def _optimization(manifest: RunManifest) -> dict[str, Any]:
@@ -139,12 +150,12 @@ class Journal:
             self._store = CheckpointStore(run.checkpoints, keep=settings.keep)
             self._board = tf.summary.create_file_writer(str(run.tensorboard))
 
-    def earlier_metrics(self) -> list[Mapping[str, float | None]]:
-        """List the metrics of the evaluations so far, also of earlier processes."""
+    def earlier_metrics(self, first: int = 0) -> list[Mapping[str, float | None]]:
+        """List the metrics of the evaluations since a step, also of earlier processes."""
         if self.run is None:
             return []
-        events = self.run.read_events()
-        return [event.values["metrics"] for event in events if event.kind == "evaluation"]
+        events = (each for each in self.run.read_events() if each.kind == "evaluation")
+        return [each.values["metrics"] for each in events if each.step >= first]
 
     def has_evaluated(self, step: int) -> bool:
         """Tell whether the weights of a step were evaluated, also by an earlier process."""
@@ -245,14 +256,17 @@ class Journal:
             input_seconds=input_seconds,
             resident_bytes=resident_bytes(),
             peak_bytes=peak_bytes,
+            pruned_share=None if result.pruned_share is None else float(result.pruned_share),
         )
         if self.run is None:
             return progress
         groups = {}
+        pruned = {} if progress.pruned_share is None else {"pruned_share": progress.pruned_share}
         if step % self.settings.group_norms_every == 0:
             norms = np.asarray(result.group_norms).tolist()
             groups = {"group_norms": dict(zip(session.step.groups, norms, strict=True))}
-        self.run.events.append(kind="step", **(vars(progress) | groups))
+        known = {name: value for name, value in vars(progress).items() if name != "pruned_share"}
+        self.run.events.append(kind="step", **(known | pruned | groups))
         self._draw(
             step,
             progress.losses
@@ -264,7 +278,8 @@ class Journal:
                 "images_per_second": session.train_config.batch_size
                 / (step_seconds + input_seconds),
                 "memory/resident_bytes": progress.resident_bytes,
-            },
+            }
+            | pruned,
         )
         return progress
 
@@ -327,6 +342,8 @@ class Journal:
             raise
         if self.run is not None:
             self.run.events.append(step, SAVED)
+        if (pruning := session.step.pruning) is not None:
+            self.remember(PRUNED, {"step": step, **pruning.facts()})
         return self._saved.path
 
     def evaluated(
@@ -334,8 +351,10 @@ class Journal:
         step: int,
         result: EvaluationResult,
         pictures: Mapping[str, Pixels],
+        *,
+        counts: bool = True,
     ) -> None:
-        """Note an evaluation; the checkpoint of the same step is judged by it."""
+        """Note an evaluation; if it counts, the checkpoint of the same step is judged by it."""
         self.must_exist()
         self.metrics = dict(result.metrics)
         if self.run is None or self._store is None:
@@ -348,7 +367,7 @@ class Journal:
                 tf.summary.image(name, picture[None], step)
         steps = [each.step for each in saved_checkpoints.checkpoints_in(self.run.checkpoints)]
         save_pictures(self.run.pictures / step_name(step), pictures, steps)
-        metric = judged_metric(self.metrics)
+        metric = judged_metric(self.metrics) if counts else None
         if metric is not None and self._saved is not None and self._saved.step == step:
             self._saved = self._store.rate(self._saved, metric)
 

@@ -75,7 +75,8 @@ def train(
         start, origin = _start(session, journal, agreement)
         if settings.rehearses:
             rehearse(session, plan, journal, reporter)
-        stopping = Stopping(patience=settings.patience, earlier=journal.earlier_metrics())
+        earlier = journal.earlier_metrics(session.judged_from)
+        stopping = Stopping(patience=settings.patience, earlier=earlier)
         reporter.started(_plan(session, start, origin, plan))
         journal.has_begun = True
         loop = _Loop(
@@ -170,8 +171,9 @@ class _Loop:
         with journal.evaluating(self.session.evaluated_at_once):
             result = self.session.evaluate(reporter.evaluating, tell)
         if result is not None:
-            is_best = self.stopping.judge(result.metrics)
-            journal.evaluated(step, result, self.session.pictures)
+            counts = step >= self.session.judged_from
+            is_best = counts and self.stopping.judge(result.metrics)
+            journal.evaluated(step, result, self.session.pictures, counts=counts)
             reporter.evaluated(step, result, is_best)
         return self._is_over()
 

@@ -1,4 +1,4 @@
-"""What a user chooses about optimization beyond the config: optimizer, schedule, clipping.
+"""What a user chooses about optimization beyond the config: optimizer, schedule, clipping, pruning.
 
 Each choice is one text, as `--optimizer adamw,weight_decay=0.05`: the run's manifest keeps it
 complete, with the numbers that were not given, so that a resumed run takes the same.
@@ -20,6 +20,7 @@ class OptimizationChoice:
     optimizer: str | None = None  # adamw, lion or rmsprop_decoupled, and their numbers
     schedule: str | None = None  # cosine_restarts or one_cycle, and their numbers
     clip_by_group: float | None = None  # the longest that the gradient of a layer group may be
+    prune: str | None = None  # the share of the weights that end up 0, and by which steps
 
     def facts(self) -> dict[str, str | float]:
         """Give what is chosen, for the manifest."""
@@ -75,21 +76,66 @@ def read_choice(
         key, _, value = pair.partition("=")
         if key not in known[name]:
             raise _unknown(f"{option} {name}", key, list(known[name]))
-        try:
-            numbers[key] = float(value)
-        except ValueError:
-            raise HoldfastError(
-                f"{option} {name}: {key} is {value!r}, which is not a number.",
-                fix=f"Write for example {name},{key}=0.1.",
-            ) from None
+        numbers[key] = _number(f"{option} {name}: {key}", value, f"{name},{key}=0.1")
     ordered = {key: numbers[key] for key in known[name] if key in numbers}
     return NamedNumbers(name=name, numbers=ordered)
+
+
+def read_pruning(text: str, steps: int) -> NamedNumbers:
+    """Read SHARE,KEY=NUMBER,…; steps: of the whole run, where numbers are not given.
+
+    Pruning takes from a tenth to six tenths of the run: after its end the detector learns to do
+    without what is gone.
+
+    >>> str(read_pruning("0.5", 1000)), str(read_pruning("0.8,end=300,every=100", 1000))
+    ('0.5,begin=100,end=600,every=10', '0.8,begin=100,end=300,every=100')
+    """
+    share, *pairs = text.split(",")
+    numbers: dict[str, float] = {"begin": steps // 10, "end": steps * 6 // 10}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        if key not in _PRUNING_STEPS:
+            raise _unknown("--prune", key, _PRUNING_STEPS)
+        numbers[key] = _number(f"--prune: {key}", value, f"{share},{key}=100")
+    numbers.setdefault("every", max(1.0, (numbers["end"] - numbers["begin"]) // _PRUNINGS))
+    numbers = {key: float(int(numbers[key])) for key in _PRUNING_STEPS}
+    pruned = _number("--prune", share, "0.5")
+    _refuse_pruning(pruned, numbers, steps)
+    return NamedNumbers(name=_text(pruned), numbers=numbers)
+
+
+_PRUNING_STEPS = ("begin", "end", "every")
+_PRUNINGS = 50  # between begin and end; how many hardly matters (arXiv 1710.01878, section 4)
+
+
+def _refuse_pruning(share: float, numbers: Mapping[str, float], steps: int) -> None:
+    begin, end, every = (int(numbers[key]) for key in _PRUNING_STEPS)
+    if not 0.0 < share < 1.0:
+        raise HoldfastError(
+            f"--prune: a share of {_text(share)} cannot be pruned.",
+            fix="Give a number between 0 and 1, such as 0.5.",
+        )
+    if not 0 <= begin <= end < steps or every < 1:
+        raise HoldfastError(
+            f"--prune: pruning from step {begin} to {end}, every {every}, is not within a run of "
+            f"{steps} steps.",
+            fix="Choose begin <= end < the run's steps, and every >= 1.",
+        )
 
 
 def _unknown(option: str, name: str, known: Sequence[str]) -> HoldfastError:
     near = get_close_matches(name, known, 1)
     fix = f"Did you mean {near[0]}?" if near else f"Choose one of {', '.join(known)}."
     return HoldfastError(f"{option} has no {name!r}.", fix=fix)
+
+
+def _number(what: str, text: str, example: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise HoldfastError(
+            f"{what} is {text!r}, which is not a number.", fix=f"Write for example {example}."
+        ) from None
 
 
 def _text(number: float) -> str:

@@ -43,6 +43,7 @@ class TakenStep:
     input_seconds: float
     resident_bytes: int
     peak_bytes: int | None = None  # of the step, above the base; None: the system does not tell
+    pruned_share: float | None = None  # of the weights that are pruned; None: none are
 
 
 @dataclass(frozen=True, kw_only=True)

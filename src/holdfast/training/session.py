@@ -58,6 +58,7 @@ from holdfast.training.evaluation_pictures import build_gallery, draw_pictures
 from holdfast.training.step.trained_variables import TrainedVariables
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.evaluation_pieces import EvaluationInPieces
+from holdfast.training.teaching.build_teaching import Student, build_teaching
 from holdfast.training.training_settings import TrainingSettings
 
 
@@ -128,6 +129,12 @@ class Session:
                 fix="Set train_config.num_steps, or give --steps.",
             )
         return steps
+
+    @property
+    def judged_from(self) -> int:
+        """The steps after which an evaluation counts: none where less is pruned than wanted."""
+        pruning = self.step.pruning
+        return 0 if pruning is None else pruning.schedule.end + 1
 
     def start_weights(self) -> str:
         """Load the checkpoint to start from, if the config names one; say what was done."""
@@ -280,6 +287,18 @@ class Session:
             variables=variables,
             rules=build_training.build_gradient_rules(train, choice.clip_by_group),
             averages=build_training.build_averages(optimizer, variables),
+            teaching=build_teaching(
+                settings.teacher,
+                Student(
+                    detector=self.detector,
+                    config=self.config,
+                    folder=self.folder,
+                    precision=settings.precision,
+                ),
+            ),
+            pruning=build_training.build_pruning(
+                choice.prune, self.detector, variables, self.steps if choice.prune else 0
+            ),
             loss_scale=build_training.build_loss_scale(settings.precision),
             class_weights=weights,
             penalizes=train.add_regularization_loss,

@@ -22,6 +22,7 @@ class TrainingSettings:
     rematerialize: tuple[str, ...] = ()  # names of blocks, e.g. backbone/expanded_conv_3
     region_chunks: int = 1  # in which a second stage looks at its regions; 1: all at once
     class_weights: str | None = None  # auto, inverse, or a file
+    teacher: str | None = None  # a run, a checkpoint of one, or an export to learn from
     optimization: OptimizationChoice = AS_CONFIGURED
     evaluate_every: int | None = None  # steps; None: a tenth of the run, FEWEST_STEPS at least
     checkpoint_every: int = 500  # steps

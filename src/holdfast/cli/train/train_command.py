@@ -91,6 +91,15 @@ def train(
             show_default=False,
         ),
     ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Also learn from what a trained detector with the same label map says: a run, a "
+            "checkpoint of one, or a SavedModel.",
+            show_default=False,
+        ),
+    ] = None,
     optimizer: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +124,15 @@ def train(
             min=0.0,
             metavar="NORM",
             help="Clip the gradient of each layer group to this length.",
+            show_default=False,
+        ),
+    ] = None,
+    prune: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Set this share of the weights to 0 while training, as in 0.5 or "
+            "0.5,begin=200,end=1200: a smaller file once it is zipped.",
             show_default=False,
         ),
     ] = None,
@@ -191,8 +209,12 @@ def train(
             accumulation=accumulate,
             rematerialize=("all",) if rematerialize else (),
             class_weights=class_weights,
+            teacher=teacher,
             optimization=OptimizationChoice(
-                optimizer=optimizer, schedule=schedule, clip_by_group=clip_by_group or None
+                optimizer=optimizer,
+                schedule=schedule,
+                clip_by_group=clip_by_group or None,
+                prune=prune,
             ),
             evaluate_every=evaluate_every,
             checkpoint_every=checkpoint_every,

@@ -159,5 +159,7 @@ def _state_texts(step: TakenStep, plan: TrainingOutline, pace: MeasuredPace) -> 
         texts.append(f"{plan.batch_size / pace.step_seconds:.3g} images/s")
     if pace.input_share > _WAIT_SHARE:
         texts.append(f"{pace.input_share:.0%} of the time waiting for images")
+    if step.pruned_share is not None:
+        texts.append(f"{step.pruned_share:.1%} pruned")
     texts.append(f"memory {bytes_text(step.resident_bytes)}")
     return texts

@@ -198,6 +198,10 @@ def _device_text(plan: TrainingOutline, settings: TrainingSettings) -> str:
         texts.append(f"in {plan.accumulation} pieces")
     if plan.memory.settings.rematerialize:
         texts.append("activations of blocks computed again")
+    if settings.teacher:
+        texts.append(f"taught by {settings.teacher}")
+    if settings.optimization.prune:
+        texts.append(f"pruned to {settings.optimization.prune}")
     if settings.class_weights:
         texts.append(f"class weights {settings.class_weights}")
     if settings.deterministic:

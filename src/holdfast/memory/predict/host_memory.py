@@ -30,8 +30,8 @@ class Resident(NamedTuple):
     @classmethod
     def of(cls, traced: TracedStep, batches: int) -> Resident:
         """List what a step finds; batches: of the input, alive at once."""
-        others = traced.optimizer_slots + traced.averages + traced.input_batch * batches
-        return cls(traced.weights, others)
+        others = traced.optimizer_slots + traced.averages + traced.teacher
+        return cls(traced.weights, others + traced.input_batch * batches)
 
     @property
     def sizes(self) -> list[int]:

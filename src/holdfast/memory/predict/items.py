@@ -14,6 +14,8 @@ from holdfast.memory.predict.step_graph import GraphNode, StepGraph
 WEIGHTS = "weights"
 SLOTS = "optimizer slots"
 AVERAGES = "averages"
+TEACHER_WEIGHTS = "teacher weights"
+TEACHER = "teacher"  # what it computes; also the scope that it does so in
 INPUT = "input batch"
 ALLOCATOR = "allocator"
 RUNTIME = "runtime"
@@ -53,6 +55,8 @@ class Grouping:
         name = buffer.node.name
         if buffer.is_constant:
             return CONSTANTS
+        if any(_plain(each) == TEACHER for each in name.split("/")):
+            return TEACHER
         if name in self._gradients:
             is_sum = "Backprop" not in buffer.node.operation and self._has_loop
             return ACCUMULATORS if is_sum else GRADIENTS

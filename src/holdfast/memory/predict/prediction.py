@@ -27,6 +27,7 @@ from holdfast.memory.predict.items import (
     INPUT,
     RUNTIME,
     SLOTS,
+    TEACHER_WEIGHTS,
     WEIGHTS,
     Grouping,
     largest_activations,
@@ -164,7 +165,7 @@ def _resident_items(traced: TracedStep, batches: int) -> dict[str, int]:
         SLOTS: sum(traced.optimizer_slots),
         AVERAGES: sum(traced.averages),
         INPUT: sum(traced.input_batch) * batches,
-    }
+    } | ({TEACHER_WEIGHTS: sum(traced.teacher)} if traced.teacher else {})
 
 
 def _assumptions(graph: StepGraph, around: Surroundings) -> Iterator[str]:

@@ -22,6 +22,7 @@ class TracedStep:
     optimizer_slots: tuple[int, ...]
     averages: tuple[int, ...]
     input_batch: tuple[int, ...]  # bytes of each tensor of a batch
+    teacher: tuple[int, ...] = ()  # weights of a detector that is learned from
     blocks: tuple[str, ...] = ()  # names of the parts that activations are counted by
     accumulation: int = 1  # rounds of the loop that computes gradients; 1: there is none
     trains_batch_norm: bool = True  # some batch norm sees the batch: pieces of it are not the same

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from holdfast.data.sample import GroundTruth
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.interface import Predictions, Prepared
 from holdfast.models.inference.preprocessing import Preprocessing
@@ -41,6 +42,10 @@ class DetectorModel(keras.Model):
     def normalize(self, images: Tensor, sizes: Tensor) -> Tensor:
         """Turn the images of a Batch, which are resized and padded, into the network's inputs."""
         return self._preprocessing.normalize(images, sizes)
+
+    def learning_from(self, predictions: Predictions, truth: GroundTruth) -> Predictions:
+        """Give the predictions: what places learn does not travel in them."""
+        return predictions
 
     def loss_terms(self, predictions: Predictions, targets: Prepared) -> dict[str, Tensor]:
         """Give the loss terms of a whole batch, without regularization."""

@@ -94,6 +94,9 @@ class Detector(Protocol):
     ) -> dict[str, Tensor]:
         """Give the loss terms, one for each normalizer; the terms of a batch's parts add up."""
 
+    def learning_from(self, predictions: Predictions, truth: GroundTruth) -> Predictions:
+        """Let predictions made in training carry what places learn from another ground truth."""
+
     def signs(
         self, predictions: Predictions, prepared: Prepared, truth: GroundTruth
     ) -> LearningSigns:

@@ -63,6 +63,7 @@ def capture(
         "replicas": session.strategy.num_replicas_in_sync,
         "deterministic": session.settings.deterministic,
         "class_weights": _list(session.step.class_weights),
+        "teacher": session.settings.teacher,
         "class_names": {
             str(each): name for each, name in (session.data.records.names or {}).items()
         },

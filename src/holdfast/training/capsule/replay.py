@@ -152,6 +152,7 @@ def _built(capsule: Capsule) -> BuiltStep:
         config,
         replace(settings, accumulation=pieces),
         class_weights=known["class_weights"],
+        teacher=known.get("teacher"),
         seed=known["seed"],
     )
 

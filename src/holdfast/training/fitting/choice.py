@@ -63,6 +63,7 @@ class Fitting:
     limit: Limit
     base_bytes: int  # held before the detector is built
     tracer: Tracer
+    teacher: str | None = None  # that the detector learns from
     correction: float = 1.0  # what a step really needed, over what was predicted for it
     # By precision and chunks; an evaluation is the same however else a step is computed.
     phases: dict[tuple[str, int], EvaluationPhase | None] = field(
@@ -153,7 +154,9 @@ class Fitting:
     def _saved_bytes(self, change: MemorySuggestion, smallest: MemoryPlan) -> int:
         """Predict the step of a config that was changed, and give how much smaller its peak is."""
         config, _ = apply_overrides(self.config, change.options)
-        changed = replace(self, config=config, tracer=StepTracer(config, self.worst), phases={})
+        changed = replace(
+            self, config=config, tracer=StepTracer(config, self.worst, self.teacher), phases={}
+        )
         return smallest.predicted_peak_bytes - changed.plan(smallest.settings).predicted_peak_bytes
 
     def _predict(self, traced: TracedStep, settings: StepSettings) -> Prediction:
@@ -276,6 +279,7 @@ def measured(fitting: Fitting, plan: MemoryPlan) -> MemoryPlan:
                 "settings": asdict(plan.settings),
                 "shape": asdict(fitting.worst.shape),
                 "arena_bytes": plan.arena_bytes,
+                "teacher": fitting.teacher,
             },
         )
     beside = sum(plan.items.get(name, 0) for name in _BESIDE_STEP)

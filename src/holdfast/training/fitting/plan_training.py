@@ -112,6 +112,7 @@ def _fitting(session: Session, memory_bytes: int | None) -> Fitting:
         worst=worst,
         limit=limit,
         base_bytes=session.base_bytes if limit.device == CPU else 0,
+        teacher=session.settings.teacher,
         tracer=_SessionTracer(session, worst),
     )
 
@@ -132,7 +133,8 @@ class _SessionTracer:
     def step(self, settings: StepSettings) -> TracedStep:
         session = self._session
         if session.strategy.num_replicas_in_sync > 1:
-            return trace_step(_planned_config(session), settings, self._worst.shape)
+            config, teacher = _planned_config(session), session.settings.teacher
+            return trace_step(config, settings, self._worst.shape, teacher)
         session.switch(settings)
         specification = session.pipeline().batches().element_spec
         return traced_step(

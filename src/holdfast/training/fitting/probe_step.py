@@ -3,7 +3,7 @@
     python -m holdfast.training.fitting.probe_step < request.json
 
 The request: {"config": path, "overrides": {…}, "use": […], "settings": {…}, "shape": {…},
-"arena_bytes": N, "steps": N}.
+"arena_bytes": N, "teacher": path, "steps": N}.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run(request: dict[str, Any]) -> dict[str, float]:
     settings = read_settings(request["settings"])
     tf.zeros(()).numpy()  # TensorFlow starts its threads with the first tensor
     base = resident_bytes()
-    detector, step = build_step(config, settings)
+    detector, step = build_step(config, settings, teacher=request.get("teacher"))
     shape = BatchShape(**request["shape"])
     specification = batch_specification(settings.batch_size, shape, detector.truth_fields)
     batch = random_batch(specification, detector.num_classes)

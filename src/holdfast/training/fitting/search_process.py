@@ -65,6 +65,8 @@ class _Helper:
             "limit": asdict(fitting.limit),
             "base_bytes": fitting.base_bytes,
             "correction": fitting.correction,
+            "teacher": fitting.teacher,
+            "folder": fitting.config.folder,
         }
 
     def __enter__(self) -> _Helper:
@@ -129,7 +131,9 @@ def _fitting(request: dict[str, Any]) -> Any:
     from holdfast.training.fitting.worst_batch import read_worst
 
     config = decode(request["config"], TrainEvalPipelineConfig).message
-    config = config.replace(parts=tuple(parse_choice(each) for each in request["use"]))
+    config = config.replace(
+        parts=tuple(parse_choice(each) for each in request["use"]), folder=request["folder"]
+    )
     worst = read_worst(request["worst"])
     return Fitting(
         config=config,
@@ -137,7 +141,8 @@ def _fitting(request: dict[str, Any]) -> Any:
         limit=Limit(**request["limit"]),
         base_bytes=request["base_bytes"],
         correction=request["correction"],
-        tracer=StepTracer(config, worst),
+        teacher=request["teacher"],
+        tracer=StepTracer(config, worst, request["teacher"]),
     )
 
 

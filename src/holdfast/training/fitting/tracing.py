@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -26,6 +27,7 @@ from holdfast.training.fitting.worst_batch import WorstBatch, WorstEvaluation
 from holdfast.training.session import compute_as, named_blocks
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.out_of_memory import release
+from holdfast.training.teaching.build_teaching import Student, build_teaching
 
 _TEXT_BYTES = 24  # of a string in a tensor, if it is short
 
@@ -38,10 +40,13 @@ class BuiltStep(NamedTuple):
 
 
 def trace_step(
-    config: TrainEvalPipelineConfig, settings: StepSettings, shape: BatchShape
+    config: TrainEvalPipelineConfig,
+    settings: StepSettings,
+    shape: BatchShape,
+    teacher: str | None = None,
 ) -> TracedStep:
-    """Trace the step for a batch of a shape; nothing is run, no data and no weights are read."""
-    detector, step = build_step(config, settings)
+    """Trace the step for a batch of a shape; nothing is run and no data is read."""
+    detector, step = build_step(config, settings, teacher=teacher)
     specification = batch_specification(settings.batch_size, shape, detector.truth_fields)
     return traced_step(detector, step, specification)
 
@@ -49,9 +54,12 @@ def trace_step(
 class StepTracer:
     """Traces one step after the other with the same weights, which are built once a precision."""
 
-    def __init__(self, config: TrainEvalPipelineConfig, worst: WorstBatch) -> None:
+    def __init__(
+        self, config: TrainEvalPipelineConfig, worst: WorstBatch, teacher: str | None = None
+    ) -> None:
         self._config = config
         self._worst = worst
+        self._teacher = teacher
         self._built: dict[str, BuiltStep] = {}
 
     def step(self, settings: StepSettings) -> TracedStep:
@@ -78,7 +86,8 @@ class StepTracer:
 
     def _build(self, settings: StepSettings) -> BuiltStep:
         if settings.precision not in self._built:
-            self._built[settings.precision] = build_step(self._config, settings)
+            built = build_step(self._config, settings, teacher=self._teacher)
+            self._built[settings.precision] = built
         return self._built[settings.precision]
 
 
@@ -100,6 +109,9 @@ def traced_step(detector: Detector, step: TrainingStep, specification: Batch) ->
     return TracedStep(
         graph=traced.graph,
         weights=tuple(_bytes(each) for each in detector.variables),
+        teacher=tuple(_bytes(each) for each in step.teaching.teacher.variables)
+        if step.teaching is not None
+        else (),
         optimizer_slots=tuple(_bytes(each) for each in step.optimizer.variables.values()),
         averages=tuple(_bytes(each) for each in averages.values()),
         input_batch=tuple(_bytes(each) for each in _tensors(specification)),
@@ -115,6 +127,7 @@ def build_step(
     settings: StepSettings,
     *,
     class_weights: Sequence[float] | None = None,
+    teacher: str | None = None,
     seed: int = 0,
 ) -> BuiltStep:
     """Build the detector and its step, on one device, as a training does."""
@@ -124,6 +137,12 @@ def build_step(
         detector = build_detector(config, precision=settings.precision)
         compute_as(detector, settings)
         variables = build_training.build_trained_variables(detector, train).variables
+        student = Student(
+            detector=detector,
+            config=config,
+            folder=Path(config.folder),
+            precision=settings.precision,
+        )
         step = TrainingStep(
             detector,
             build_training.build_optimizer(optimizer, variables),
@@ -131,6 +150,7 @@ def build_step(
             variables=variables,
             rules=build_training.build_gradient_rules(train),
             averages=build_training.build_averages(optimizer, variables),
+            teaching=build_teaching(teacher, student),
             loss_scale=build_training.build_loss_scale(settings.precision),
             class_weights=class_weights,
             penalizes=train.add_regularization_loss,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -26,7 +27,9 @@ from holdfast.training.step.averaging import MovingAverages
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import StepOptimizer
 from holdfast.training.step.precision import LossScale
+from holdfast.training.step.pruning import Pruning
 from holdfast.training.step.schedules import Schedule
+from holdfast.training.teaching.teaching import Lesson, Teaching
 
 PENALTY = "Loss/regularization_loss"
 TOTAL = "Loss/total_loss"
@@ -40,6 +43,7 @@ class StepOutcome(NamedTuple):
     gradient_norm: Tensor  # float32 ()  before clipping; not finite: the weights did not move
     group_norms: Tensor  # float32 (groups,)  of the gradients of each layer group
     is_held: Tensor  # bool ()  the loss is above what `hold_above` allows: the weights did not move
+    pruned_share: Tensor | None = None  # float32 ()  of the weights that are pruned; None: none are
 
 
 class TrainingStep:
@@ -60,6 +64,8 @@ class TrainingStep:
         variables: Sequence[keras.Variable],
         rules: GradientRules,
         averages: MovingAverages | None = None,
+        pruning: Pruning | None = None,
+        teaching: Teaching | None = None,
         loss_scale: LossScale | None = None,
         class_weights: Sequence[float] | None = None,
         penalizes: bool = True,
@@ -72,6 +78,8 @@ class TrainingStep:
         self.variables = tuple(variables)
         self.rules = rules
         self.averages = averages
+        self.pruning = pruning
+        self.teaching = teaching
         self.loss_scale = loss_scale
         self.class_weights = class_weights
         self.penalizes = penalizes
@@ -148,7 +156,8 @@ class TrainingStep:
         computed = self._local((losses, gradients, group_norms))
         is_held = tf.logical_not(self._first(losses[TOTAL]) <= self._highest_loss.read_value())
         moves = tf.logical_and(is_finite, tf.logical_not(is_held))
-        tf.cond(moves, lambda: self._update(gradients, learning_rate, computed), lambda: False)
+        update = partial(self._update, gradients, learning_rate, step, computed)
+        tf.cond(moves, update, lambda: False)
         if self.loss_scale is not None:
             self.loss_scale.update(is_finite)
         return StepOutcome(
@@ -157,13 +166,19 @@ class TrainingStep:
             gradient_norm=norm,
             group_norms=group_norms,
             is_held=is_held,
+            pruned_share=self.pruning.pruned_share() if self.pruning is not None else None,
         )
 
-    def _update(self, gradients: Any, learning_rate: Tensor, computed: list[Tensor]) -> bool:
-        with _after(computed):
+    def _update(
+        self, gradients: Any, learning_rate: Tensor, step: Tensor, computed: list[Tensor]
+    ) -> bool:
+        masks = self.pruning.masks(step) if self.pruning is not None else []
+        with _after([*computed, *masks]):
             self.optimizer.apply(gradients, learning_rate)
         if self.averages is not None:
             self.averages.update(self.optimizer.updates)
+        if self.pruning is not None:
+            self.pruning.apply(masks, self.averages.variables if self.averages else {})
         return True
 
     def _local(self, values: Any) -> list[Tensor]:
@@ -193,10 +208,10 @@ class TrainingStep:
         return losses, clipped.gradients, clipped.global_norm, self._group_norms(gradients)
 
     def _at_once(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
-        prepared = self._prepared(batch)
-        normalizers = _summed(self.detector.normalizers(prepared))
+        prepared, lesson = self._prepared(batch), self._lesson(batch)
+        normalizers = self._normalizers(batch, prepared)
         with tf.GradientTape() as tape:
-            losses = self._terms(batch, prepared, normalizers)
+            losses = self._terms(batch, prepared, lesson, normalizers)
             total = self._scaled(tf.add_n(list(losses.values())))
         gradients = tape.gradient(total, self._values())
         penalty, more = self._penalty_gradients(after=gradients)
@@ -206,7 +221,7 @@ class TrainingStep:
         """Add up the pieces in a loop, so that one piece's activations are alive at a time."""
         pieces = _split(batch, self.accumulation)
         # The targets themselves are made again for each piece: of all images they would be kept.
-        normalizers = _summed(self.detector.normalizers(self._prepared(batch)))
+        normalizers = self._normalizers(batch, self._prepared(batch))
         penalty, start = self._penalty_gradients(after=())
         start = [
             tf.zeros_like(variable) if gradient is None else gradient
@@ -216,8 +231,9 @@ class TrainingStep:
 
         def piece(index: Tensor, sums: Any, gradients: Any, statistics: Any) -> Any:
             own = tf.nest.map_structure(lambda v: None if v is None else v[index], pieces)
+            prepared, lesson = self._prepared(own), self._lesson(own)
             with tf.GradientTape() as tape, collected_statistics() as seen:
-                terms = self._terms(own, self._prepared(own), normalizers)
+                terms = self._terms(own, prepared, lesson, normalizers)
                 total = self._scaled(tf.add_n(list(terms.values())))
             more = tape.gradient(total, self._values(), unconnected_gradients="zero")
             gradients = [old + new for old, new in zip(gradients, more, strict=True)]
@@ -237,19 +253,28 @@ class TrainingStep:
         return dict(zip(names, sums, strict=True)) | penalty, list(gradients)
 
     def _terms(
-        self, batch: Batch, prepared: Prepared, normalizers: dict[str, Tensor]
+        self,
+        batch: Batch,
+        prepared: Prepared,
+        lesson: Lesson | None,
+        normalizers: dict[str, Tensor],
     ) -> dict[str, Tensor]:
         """Give the terms of the loss; the network runs when the targets are there.
 
         Side by side with it, small tensors of the targets would take the place of freed large ones.
         """
-        predictions = self._predictions(batch, prepared)
+        predictions = self._predictions(batch, prepared, lesson)
         terms = self.detector.terms(predictions, prepared, normalizers)
+        if self.teaching is not None and lesson is not None:
+            terms |= self.teaching.terms(predictions, lesson, normalizers)
         _check_names(terms, normalizers)
         return terms
 
-    def _predictions(self, batch: Batch, prepared: Prepared) -> Predictions:
-        with _after(tf.nest.flatten(prepared)):
+    def _predictions(
+        self, batch: Batch, prepared: Prepared, lesson: Lesson | None = None
+    ) -> Predictions:
+        waited_for = [each for each in tf.nest.flatten((prepared, lesson)) if each is not None]
+        with _after(waited_for):
             images = tf.identity(batch.images)
         inputs = self.detector.normalize(images, batch.sizes)
         with looking_at(image_seeds(self.seed, batch.positions)):
@@ -260,6 +285,20 @@ class TrainingStep:
     def _prepared(self, batch: Batch) -> Prepared:
         seeds = image_seeds(self.seed, batch.positions)
         return self.detector.prepare(batch.truth, batch.sizes, _input_shape(batch), seeds)
+
+    def _lesson(self, batch: Batch) -> Lesson | None:
+        """Ask the teacher, if there is one: before the student computes, and without gradients."""
+        if self.teaching is None:
+            return None
+        seeds = image_seeds(self.seed, batch.positions)
+        return self.teaching.lesson(batch, _input_shape(batch), seeds)
+
+    def _normalizers(self, batch: Batch, prepared: Prepared) -> dict[str, Tensor]:
+        """Count what loss terms are divided by, over all replicas."""
+        own = self.detector.normalizers(prepared)
+        if self.teaching is not None:
+            own = own | self.teaching.normalizers(batch, own)
+        return _summed(own)
 
     def _penalty_gradients(
         self, *, after: Sequence[Tensor | None]

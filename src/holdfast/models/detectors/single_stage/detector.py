@@ -192,7 +192,7 @@ class SingleStageDetector(DetectorModel):
             counts = ops.any(prepared.class_weights > 0.0, axis=-1)
         else:
             classes, counts = prepared.classes, prepared.class_weights > 0.0
-        return LearningSigns(self._scores(predictions), classes, counts, index)
+        return LearningSigns(self.scores(predictions), classes, counts, index)
 
     def place_losses(
         self, predictions: Predictions, prepared: AnchorTargets, normalizers: Mapping[str, Tensor]
@@ -210,14 +210,18 @@ class SingleStageDetector(DetectorModel):
     def detections(self, predictions: Predictions, sizes: Tensor) -> Detections:
         """Choose the detections; boxes are normalized to the true image."""
         settings = self.settings
-        boxes = settings.assigner.coder.decode(predictions.box_encodings, predictions.anchors)
-        scores = self._scores(predictions)
         height, width = sides(predictions.preprocessed_inputs)
         windows = true_image_windows(sizes, height, width)
-        return settings.suppression.detections(boxes[..., :4], scores, windows)
+        boxes, scores = self.boxes(predictions), self.scores(predictions)
+        return settings.suppression.detections(boxes, scores, windows)
 
-    def _scores(self, predictions: Predictions) -> Tensor:
-        """Give the scores of each anchor's classes, without background."""
+    def boxes(self, predictions: Predictions) -> Tensor:
+        """Give the box of each anchor (B, A, 4), normalized to the input."""
+        coder = self.settings.assigner.coder
+        return coder.decode(predictions.box_encodings, predictions.anchors)[..., :4]
+
+    def scores(self, predictions: Predictions) -> Tensor:
+        """Give the scores of each anchor's classes (B, A, classes), without background."""
         settings = self.settings
         scores = settings.score_converter.scores(predictions.class_predictions_with_background)
         return scores[..., 1:] if settings.loss.has_background_column else scores

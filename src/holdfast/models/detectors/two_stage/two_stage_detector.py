@@ -215,6 +215,17 @@ class TwoStageDetector(DetectorModel):
             )
         return terms
 
+    def learning_from(
+        self, predictions: TwoStagePredictions, truth: GroundTruth
+    ) -> TwoStagePredictions:
+        """Let the same regions learn from another ground truth, which has no masks."""
+        second = self.settings.second
+        if second is None:
+            return predictions
+        true_boxes = to_pixels(truth.boxes, *predictions.sides)
+        targets = second.assign(predictions.regions.boxes, truth, true_boxes)
+        return predictions._replace(targets=targets, mask_targets=None)
+
     def signs(
         self, predictions: TwoStagePredictions, prepared: ProposalTargets, truth: GroundTruth
     ) -> LearningSigns:

@@ -1,0 +1,1 @@
+"""Distillation: a student learns from what a trained detector says about the same images."""
