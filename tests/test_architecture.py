@@ -18,7 +18,7 @@ LINES = [
     {"cli"},
     {"report", "cloud", "tuning"},
     {"training", "export", "prediction", "doctor", "projects", "profiling", "testing"},
-    {"checkpoints", "memory", "evaluation"},
+    {"checkpoints", "memory", "evaluation", "runtimes"},
     {"models"},
     {"data", "losses"},
     {"config", "runs", "geometry"},

@@ -13,7 +13,7 @@ from tests.prediction.spread_weights import noise, save_project
 from tests.training.small_training import config_text
 
 import holdfast as library
-from holdfast.export import export_model
+from holdfast.export import formats
 
 from .commands import holdfast, words
 
@@ -50,7 +50,9 @@ def test_the_document_says_what_was_written_and_how_it_compares(exported):
     assert compared["objects"] > 10
     assert compared["largest_score_difference"] < 1e-3
     assert compared["smallest_iou"] > 0.99
-    assert {"map_before", "map_after"} <= set(compared)
+    assert compared["largest_raw_score_difference"] < 1e-3
+    assert 0.0 <= compared["map_before"] <= 1.0
+    assert compared["map_after"] == pytest.approx(compared["map_before"], abs=0.01)
 
 
 def test_an_export_is_loaded_as_any_model(project, exported):
@@ -94,17 +96,24 @@ def test_records_are_taken_and_limits_kept(project, tmp_path):
 
 
 def test_an_export_that_differs_is_an_error_and_leaves_nothing(project, tmp_path, monkeypatch):
-    run = export_model.run_saved_model
+    run = formats.run_saved_model
 
     def spoiled(*arguments):
         found = run(*arguments)
         found[0]["detection_scores"] = found[0]["detection_scores"] + 0.01
         return found
 
-    monkeypatch.setattr(export_model, "run_saved_model", spoiled)
+    monkeypatch.setattr(formats, "run_saved_model", spoiled)
     finished = export(project, "--out", tmp_path / "gone")
     assert finished.code == 1
     assert "finds something else than the detector" in words(finished.err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_format_is_not_written_in_is_refused_before_any_work(project, tmp_path):
+    finished = export(project, "--out", tmp_path / "gone", "--precision", "int8")
+    assert finished.code == 2
+    assert "A saved_model is not written in int8" in words(finished.err)
     assert list(tmp_path.iterdir()) == []
 
 

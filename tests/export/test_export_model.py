@@ -10,7 +10,8 @@ from PIL import Image
 
 import holdfast
 from holdfast.checkpoints.trained_model import choose_trained
-from holdfast.export.export_model import ExportSettings, export_model
+from holdfast.export.export_choices import ExportSettings
+from holdfast.export.export_model import export_model
 
 MODEL = "ssdlite_mobilenet_v2_coco"
 LOWEST_SCORE = 0.3  # of the detections that are stored
@@ -22,8 +23,8 @@ def test_published_weights_find_what_they_found_before_the_export(shared, tmp_pa
     config = shared / "corpus" / "zoo_configs" / "tf1" / f"{MODEL}.config"
     chosen = choose_trained(config, str(weights / "model.ckpt"))
     result = export_model(chosen, tmp_path / "out", ExportSettings(images=2))
-    assert result.compared_on == "made on the spot"
-    assert result.comparison.images == 2
+    assert result.evidence.source == "made on the spot"
+    assert result.evidence.comparison.images == 2
     model = holdfast.load_model(tmp_path / "out")
     stored = json.loads((weights / "expected_detections.json").read_text())
     for name, expected in stored.items():

@@ -69,14 +69,16 @@ def test_an_export_finds_what_the_detector_finds(family, input_type, tmp_path):
     exported = run_saved_model(tmp_path / "model", IMAGES, input_type, tmp_path)
     original = [outputs(detector, image) for image in IMAGES]
     assert np.ptp(original[0]["detection_scores"]) > 0.05  # else every comparison passes
-    comparison = compare(original, exported, Tolerance())
+    fixed = family not in ("mask_rcnn", "center_net")
+    comparison = compare(original, exported, Tolerance(), has_fixed_places=fixed)
     assert comparison.is_within(Tolerance()), comparison
     assert comparison.objects > 3
     if family == "mask_rcnn":
         assert comparison.smallest_mask_iou > 0.98
     # An image that is not the same is not found to be.
     swapped = [exported[1], exported[0], exported[2]]
-    assert not compare(original, swapped, Tolerance()).is_within(Tolerance())
+    comparison = compare(original, swapped, Tolerance(), has_fixed_places=False)
+    assert not comparison.is_within(Tolerance())
 
 
 def test_clients_call_it_as_one_of_the_od_api_with_one_image_or_several(tmp_path):

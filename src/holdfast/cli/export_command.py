@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,17 +10,12 @@ import typer
 
 from holdfast.cli.options import ImportOption, JsonOption, SetOption, UseOption
 from holdfast.export.client_input import ClientInput
+from holdfast.export.export_choices import ExportPrecision, ExportSettings, FormatName
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.export.export_model import ExportResult
-
-
-class ExportFormat(StrEnum):
-    """What can be written."""
-
-    SAVED_MODEL = "saved_model"
 
 
 def export(
@@ -47,8 +41,15 @@ def export(
         ),
     ] = None,
     format_name: Annotated[
-        ExportFormat, typer.Option("--format", metavar="NAME", help="saved_model.")
-    ] = ExportFormat.SAVED_MODEL,
+        FormatName, typer.Option("--format", metavar="NAME", help="saved_model or tflite.")
+    ] = FormatName.SAVED_MODEL,
+    precision: Annotated[
+        ExportPrecision,
+        typer.Option(
+            metavar="TYPE",
+            help="Numbers to compute with: float32; of tflite also float16, dynamic or int8.",
+        ),
+    ] = ExportPrecision.FLOAT32,
     input_type: Annotated[
         ClientInput,
         typer.Option(
@@ -77,6 +78,18 @@ def export(
             show_default=False,
         ),
     ] = None,
+    fast_suppression: Annotated[
+        bool,
+        typer.Option(
+            "--fast-nms",
+            help="Suppress boxes whatever their class: faster, and of two classes in one place "
+            "only the better is found.",
+        ),
+    ] = False,
+    images: Annotated[
+        int,
+        typer.Option(min=1, max=256, metavar="N", help="Images to compare the export on."),
+    ] = 8,
     assignments: SetOption = None,
     imports: ImportOption = None,
     use: UseOption = None,
@@ -99,14 +112,18 @@ def export(
     overrides = parse_assignments(assignments or [])
     load_tensorflow(imports)
     from holdfast.checkpoints.trained_model import choose_trained
-    from holdfast.export.export_model import DifferingExportError, ExportSettings, export_model
+    from holdfast.export.export_model import DifferingExportError, export_model
 
     chosen = choose_trained(target, checkpoint, overrides=overrides, use=use)
     terminal.print(f"exporting {chosen.checkpoint} as {format_name}", soft_wrap=True, markup=False)
     settings = ExportSettings(
+        format=format_name,
+        precision=precision,
         input_type=input_type,
         score_threshold=score_threshold,
         max_detections=max_detections,
+        fast_suppression=fast_suppression,
+        images=images,
     )
     try:
         result = export_model(chosen, out, settings, tell=terminal.print)
@@ -125,9 +142,9 @@ def _print(terminal: Console, result: ExportResult, out: Path) -> None:
 
     from holdfast.units import bytes_text
 
-    compared = result.comparison
+    evidence, compared = result.evidence, result.evidence.comparison
     rows = {
-        "images": f"{compared.images} ({result.compared_on})",
+        "images": f"{compared.images} ({evidence.source})",
         "objects": str(compared.objects),
         "unmatched": str(compared.unmatched),
         "largest score difference": f"{compared.largest_score_difference:.2g}",
@@ -141,6 +158,9 @@ def _print(terminal: Console, result: ExportResult, out: Path) -> None:
         rows["largest difference before suppression"] = (
             f"{compared.largest_raw_score_difference:.2g}"
         )
+    if evidence.map_before is not None and evidence.map_after is not None:
+        rows["mAP of the detector"] = f"{evidence.map_before:.4f}"
+        rows["mAP of the export"] = f"{evidence.map_after:.4f}"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("compared with the detector", style="cyan")
     table.add_column("", justify="right")

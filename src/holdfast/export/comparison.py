@@ -38,8 +38,8 @@ class ExportComparison:
     smallest_mask_iou: float | None = None
     largest_keypoint_distance: float | None = None  # of the image's side
     unmatched: int = 0  # found by one of the two only
-    # Of every box that suppression chose from: the evidence where nothing is found at all. Else
-    # it is none: which regions a second stage looks at may hang on scores that are equal.
+    # Of every box that suppression chose from. Of a second stage only where nothing is found: which
+    # regions it looks at may hang on scores that are equal.
     largest_raw_score_difference: float | None = None
 
     def is_within(self, tolerance: Tolerance) -> bool:
@@ -57,12 +57,19 @@ class ExportComparison:
 
 
 def compare(
-    original: Sequence[Found], exported: Sequence[Found], tolerance: Tolerance
+    original: Sequence[Found],
+    exported: Sequence[Found],
+    tolerance: Tolerance,
+    *,
+    has_fixed_places: bool,
 ) -> ExportComparison:
     """Compare image by image: each object with the one of its class that lies closest.
 
     Near-equal scores may change places, and the last place may go to another of equal score: an
     object whose score is within the tolerance of where its set ends is not missed.
+
+    has_fixed_places: the boxes before suppression are those of anchors, so that their scores are
+    compared row by row; else they are regions, whose order may differ.
     """
     scores, boxes, masks, points = [0.0], [1.0], [], []
     unmatched = objects = 0
@@ -88,19 +95,26 @@ def compare(
         smallest_mask_iou=min(masks) if masks else None,
         largest_keypoint_distance=max(points) if points else None,
         unmatched=unmatched,
-        largest_raw_score_difference=None if objects else _raw_difference(original, exported),
+        largest_raw_score_difference=_raw_difference(original, exported, has_fixed_places)
+        if has_fixed_places or not objects
+        else None,
     )
 
 
-def _raw_difference(original: Sequence[Found], exported: Sequence[Found]) -> float | None:
-    """Compare the scores of all boxes, class by class in rising order; None without them."""
+def _raw_difference(
+    original: Sequence[Found], exported: Sequence[Found], has_fixed_places: bool
+) -> float | None:
+    """Compare the scores of all boxes, or of regions in rising order; None without them."""
     name = "raw_detection_scores"
     if not original or name not in original[0]:
         return None
-    return max(
-        float(np.abs(np.sort(first[name], axis=0) - np.sort(second[name], axis=0)).max())
-        for first, second in zip(original, exported, strict=True)
-    )
+    largest = 0.0
+    for first, second in zip(original, exported, strict=True):
+        scores = first[name], second[name]
+        if not has_fixed_places:
+            scores = np.sort(scores[0], axis=0), np.sort(scores[1], axis=0)
+        largest = max(largest, float(np.abs(scores[0] - scores[1]).max()))
+    return largest
 
 
 def _pairs(

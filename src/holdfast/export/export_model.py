@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,34 +15,52 @@ from holdfast.checkpoints.trained_model import TrainedModel
 from holdfast.checkpoints.whole_weights import has_averages, load_weights
 from holdfast.config.label_map import save_label_map
 from holdfast.config.load import save_config
+from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.data.records.build_label_map import build_label_map
 from holdfast.errors import HoldfastError
 from holdfast.evaluation.build_evaluation import evaluates_averages
-from holdfast.export.client_input import ClientInput
-from holdfast.export.comparison import ExportComparison, Tolerance, compare
+from holdfast.export.comparison import ExportComparison, compare
 from holdfast.export.detection_outputs import detection_outputs
-from holdfast.export.fresh_process import run_saved_model
+from holdfast.export.export_choices import ExportSettings
+from holdfast.export.export_format import ExportFormat, ExportJob, Told
+from holdfast.export.formats import chosen_format
 from holdfast.export.limits import least_score, limited
-from holdfast.export.sample_images import SampleImages, sample_images
-from holdfast.export.saved_model_file import write_saved_model
+from holdfast.export.sample_accuracy import sample_accuracy
+from holdfast.export.sample_images import EVALUATION, sample_images
 from holdfast.files import refuse_remote, write_text
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.interface import Detector
+from holdfast.models.detectors.single_stage.detector import SingleStageDetector
 from holdfast.runs.json_text import to_text
 
-FORMAT = "saved_model"
 DOCUMENT_NAME = "export.json"
-_PRECISION = "float32"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportSettings:
-    """What a client wants; None leaves what the config says."""
+class ExportEvidence:
+    """What was compared with the detector, on which images, and how."""
 
-    input_type: ClientInput = ClientInput.IMAGE_TENSOR
-    score_threshold: float | None = None
-    max_detections: int | None = None
-    images: int = 8  # that the export is compared on
+    comparison: ExportComparison
+    source: str  # of the images
+    map_before: float | None = None  # COCO's, of the detector; None without labels
+    map_after: float | None = None  # of the export
+
+    def document(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        compared = self.comparison
+        return {
+            "images": compared.images,
+            "source": self.source,
+            "objects": compared.objects,
+            "unmatched": compared.unmatched,
+            "largest_score_difference": compared.largest_score_difference,
+            "smallest_iou": compared.smallest_iou,
+            "smallest_mask_iou": compared.smallest_mask_iou,
+            "largest_keypoint_distance": compared.largest_keypoint_distance,
+            "largest_raw_score_difference": compared.largest_raw_score_difference,
+            "map_before": self.map_before,
+            "map_after": self.map_after,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,32 +69,18 @@ class ExportResult:
 
     files: tuple[Path, ...]
     num_bytes: int
-    comparison: ExportComparison
-    compared_on: str
-    input_type: ClientInput
+    evidence: ExportEvidence
+    settings: ExportSettings
 
     def document(self) -> dict[str, Any]:
         """Give what `--json` prints and what lies beside the export."""
-        compared = self.comparison
         return {
             "files": [str(path) for path in self.files],
-            "format": FORMAT,
-            "input": str(self.input_type),
-            "precision": _PRECISION,
+            "format": str(self.settings.format),
+            "input": str(self.settings.input_type),
+            "precision": str(self.settings.precision),
             "bytes": self.num_bytes,
-            "compared": {
-                "images": compared.images,
-                "source": self.compared_on,
-                "objects": compared.objects,
-                "unmatched": compared.unmatched,
-                "largest_score_difference": compared.largest_score_difference,
-                "smallest_iou": compared.smallest_iou,
-                "smallest_mask_iou": compared.smallest_mask_iou,
-                "largest_keypoint_distance": compared.largest_keypoint_distance,
-                "largest_raw_score_difference": compared.largest_raw_score_difference,
-                "map_before": None,  # labels are not read
-                "map_after": None,
-            },
+            "compared": self.evidence.document(),
             "ok": True,
         }
 
@@ -87,13 +89,10 @@ class DifferingExportError(HoldfastError):
     """An export finds something other than its detector; nothing was written."""
 
 
-Told = Callable[[str], None]
-
-
 def export_model(
     chosen: TrainedModel, out: Path, settings: ExportSettings, tell: Told = lambda text: None
 ) -> ExportResult:
-    """Export a trained detector as a SavedModel with config and label map beside it.
+    """Export a trained detector, with config and label map beside it.
 
     Args:
         chosen: The config and the checkpoint.
@@ -103,28 +102,24 @@ def export_model(
 
     Raises:
         DifferingExportError: The export finds something else than the detector.
-        HoldfastError: The folder is there already, or the checkpoint does not fill the detector.
+        HoldfastError: The folder is there already, the format cannot carry the detector, or the
+            checkpoint does not fill it.
     """
     _refuse_place(out)
-    config = limited(chosen.config, settings.score_threshold, settings.max_detections)
-    detector = build_detector(config)
-    averages = evaluates_averages(config) and has_averages(chosen.checkpoint)
-    load_weights(detector, chosen.checkpoint, averages=averages)
+    config = limited(chosen.config, settings)
+    row = chosen_format(config, settings)
+    job = _job(chosen, config, settings, tell)
     out.parent.mkdir(parents=True, exist_ok=True)
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    temporary.mkdir()
     try:
-        tell("writing the SavedModel")
-        write_saved_model(detector, temporary / FORMAT, settings.input_type)
+        tell(f"writing {row.place}")
+        row.write(job, temporary / row.place)
         save_config(config, temporary / "pipeline.config")
-        label_map = build_label_map(config, chosen.folder)
-        if label_map is not None:
-            save_label_map(label_map, temporary / "label_map.pbtxt")
-        samples = sample_images(config, chosen.folder, settings.images)
-        tell(f"comparing on {len(samples.images)} images ({samples.source}), in a fresh process")
-        tolerance = Tolerance(least_score=least_score(config))
-        exported = temporary / FORMAT
-        comparison = _compared(detector, exported, samples, settings.input_type, tolerance)
-        result = _result(temporary, out, comparison, samples.source, settings)
+        if job.label_map is not None:
+            save_label_map(job.label_map, temporary / "label_map.pbtxt")
+        evidence = _evidence(job, row, temporary / row.place)
+        result = _result(temporary, out, row.place, evidence, settings)
         write_text(temporary / DOCUMENT_NAME, to_text(result.document(), indent=1) + "\n")
         os.replace(temporary, out)
     finally:
@@ -132,17 +127,32 @@ def export_model(
     return result
 
 
-def _compared(
-    detector: Detector,
-    folder: Path,
-    samples: SampleImages,
-    input_type: ClientInput,
-    tolerance: Tolerance,
-) -> ExportComparison:
-    original = [_outputs(detector, image) for image in samples.images]
-    with tempfile.TemporaryDirectory() as work:
-        exported = run_saved_model(folder, samples.images, input_type, Path(work))
-    comparison = compare(original, exported, tolerance)
+def _job(
+    chosen: TrainedModel, config: TrainEvalPipelineConfig, settings: ExportSettings, tell: Told
+) -> ExportJob:
+    """Build the detector and fill it, with moving averages where an evaluation uses them."""
+    detector = build_detector(config)
+    averages = evaluates_averages(config) and has_averages(chosen.checkpoint)
+    load_weights(detector, chosen.checkpoint, averages=averages)
+    return ExportJob(
+        detector=detector,
+        config=config,
+        folder=chosen.folder,
+        label_map=build_label_map(config, chosen.folder),
+        settings=settings,
+        tell=tell,
+    )
+
+
+def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
+    """Run the export beside its detector; an export that differs is an error."""
+    samples = sample_images(job.config, job.folder, job.settings.images)
+    job.tell(f"comparing on {len(samples.images)} images ({samples.source}) in {row.runtime}")
+    tolerance = replace(row.tolerances[job.settings.precision], least_score=least_score(job.config))
+    original = [_outputs(job.detector, row, image) for image in samples.images]
+    exported = row.run(job, path, samples.images)
+    fixed = isinstance(job.detector, SingleStageDetector)
+    comparison = compare(original, exported, tolerance, has_fixed_places=fixed)
     if not comparison.is_within(tolerance):
         raise DifferingExportError(
             f"The export finds something else than the detector: {comparison.unmatched} of "
@@ -151,26 +161,34 @@ def _compared(
             f"{comparison.smallest_iou:.4f}.",
             fix="Nothing was written. Please report this with the config.",
         )
-    return comparison
+    before = after = None
+    if samples.source == EVALUATION:
+        before, after = (
+            sample_accuracy(samples, found, job.detector.num_classes)
+            for found in (original, exported)
+        )
+    return ExportEvidence(
+        comparison=comparison, source=samples.source, map_before=before, map_after=after
+    )
 
 
-def _outputs(detector: Detector, image: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Detect in one image with the detector itself."""
+def _outputs(detector: Detector, row: ExportFormat, image: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Detect in one image with the detector itself; what the format leaves out is left out."""
     inputs, sizes = detector.preprocess(tf.constant(image)[tf.newaxis])
     outputs = detection_outputs(detector, inputs, sizes)
-    return {name: value.numpy()[0] for name, value in outputs.items()}
+    return {name: value.numpy()[0] for name, value in outputs.items() if name not in row.leaves_out}
 
 
 def _result(
-    temporary: Path, out: Path, comparison: ExportComparison, source: str, settings: ExportSettings
+    temporary: Path, out: Path, place: str, evidence: ExportEvidence, settings: ExportSettings
 ) -> ExportResult:
     files = sorted(path for path in temporary.rglob("*") if path.is_file())
+    exported = [path for path in files if path.relative_to(temporary).parts[0] == place]
     return ExportResult(
         files=(*(out / path.relative_to(temporary) for path in files), out / DOCUMENT_NAME),
-        num_bytes=sum(path.stat().st_size for path in (temporary / FORMAT).rglob("*")),
-        comparison=comparison,
-        compared_on=source,
-        input_type=settings.input_type,
+        num_bytes=sum(path.stat().st_size for path in exported),
+        evidence=evidence,
+        settings=settings,
     )
 
 

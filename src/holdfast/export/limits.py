@@ -12,21 +12,23 @@ from holdfast.config.schema.post_processing import BatchNonMaxSuppression, PostP
 from holdfast.config.schema.ssd import Ssd
 from holdfast.config.text.overrides import apply_overrides
 from holdfast.errors import ConfigError, HoldfastError
+from holdfast.export.export_choices import ExportSettings
 
 
-def limited(
-    config: TrainEvalPipelineConfig, score_threshold: float | None, max_detections: int | None
-) -> TrainEvalPipelineConfig:
-    """Give the config with another score threshold and number of detections; None changes nothing.
+def limited(config: TrainEvalPipelineConfig, settings: ExportSettings) -> TrainEvalPipelineConfig:
+    """Give the config with the score threshold, number of detections and suppression asked for.
 
     The threshold is that of the suppression, which gets cheaper by it.
     """
     if config.model is not None and isinstance(detector_of(config.model), CenterNet):
-        return _limited_centers(config, score_threshold, max_detections)
+        return _limited_centers(config, settings)
     place, now = _suppression(config)
+    max_detections = settings.max_detections
     overrides: dict[str, Any] = {}
-    if score_threshold is not None:
-        overrides["score_threshold"] = score_threshold
+    if settings.score_threshold is not None:
+        overrides["score_threshold"] = settings.score_threshold
+    if settings.fast_suppression:
+        overrides["use_class_agnostic_nms"] = True
     if max_detections is not None:
         overrides["max_total_detections"] = max_detections
         overrides["max_detections_per_class"] = min(max_detections, now.max_detections_per_class)
@@ -57,17 +59,22 @@ def _suppression(config: TrainEvalPipelineConfig) -> tuple[str, BatchNonMaxSuppr
 
 
 def _limited_centers(
-    config: TrainEvalPipelineConfig, score_threshold: float | None, max_detections: int | None
+    config: TrainEvalPipelineConfig, settings: ExportSettings
 ) -> TrainEvalPipelineConfig:
-    if score_threshold is not None:
-        raise HoldfastError(
-            "--score-threshold is that of a suppression, and a CenterNet has none.",
-            fix="Leave it out: --max-detections bounds what is found.",
-        )
-    if max_detections is None:
+    wanted = {
+        "--score-threshold": settings.score_threshold is not None,
+        "--fast-nms": settings.fast_suppression,
+    }
+    for option, is_wanted in wanted.items():
+        if is_wanted:
+            raise HoldfastError(
+                f"{option} is about a suppression, and a CenterNet has none.",
+                fix="Leave it out: --max-detections bounds what is found.",
+            )
+    if settings.max_detections is None:
         return config
     place = "model.center_net.object_center_params.max_box_predictions"
-    return _set(config, {place: max_detections})
+    return _set(config, {place: settings.max_detections})
 
 
 def _set(config: TrainEvalPipelineConfig, overrides: dict[str, Any]) -> TrainEvalPipelineConfig:

@@ -1,19 +1,28 @@
-"""Images to try an export on: of the config's data, or made on the spot."""
+"""Images to try an export on: of the config's data, with their labels, or made on the spot."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 from numpy.typing import NDArray
 
+from holdfast.config.schema.input_reader import InputReader
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.data.input.build_input import open_reader
 from holdfast.data.input.decode_images import decoded_image
-from holdfast.data.records.record_shapes import first_examples
+from holdfast.data.records.record_files import read_records
+from holdfast.data.sample import Sample
+from holdfast.data.sources.tfrecord import record_parser
+from holdfast.data.survey.inspection import Records
 from holdfast.errors import HoldfastError
 
+EVALUATION, TRAINING = "eval_input_reader", "train_input_reader"
 _SIZES = ((240, 320), (320, 240), (333, 500), (128, 128))  # height, width of what is made
 _BLOCK = 16
 
@@ -23,6 +32,7 @@ class SampleImages(NamedTuple):
 
     images: list[NDArray[np.uint8]]  # (H, W, 3) each
     source: str
+    labels: list[Sample]  # what each image shows; [] of images that were made
 
 
 def sample_images(config: TrainEvalPipelineConfig, folder: Path, count: int) -> SampleImages:
@@ -30,21 +40,40 @@ def sample_images(config: TrainEvalPipelineConfig, folder: Path, count: int) -> 
 
     folder: where the config lies.
     """
-    readers = {
-        "eval_input_reader": next(iter(config.eval_input_reader), None),
-        "train_input_reader": config.train_input_reader,
-    }
-    for name, reader in readers.items():
-        if reader is None:
-            continue
-        try:
-            files = open_reader(reader, folder, name=name).files
-        except (HoldfastError, OSError):
-            continue  # an export needs no data
-        if images := _images_of(list(files), count):
-            return SampleImages(images, name)
+    for name in (EVALUATION, TRAINING):
+        found = list(islice(images_of_reader(config, folder, name), count))
+        if found:
+            images, labels = zip(*found, strict=True)
+            return SampleImages(list(images), name, list(labels))
     made = [made_image(*_SIZES[index % len(_SIZES)], seed=index) for index in range(count)]
-    return SampleImages(made, "made on the spot")
+    return SampleImages(made, "made on the spot", [])
+
+
+def images_of_reader(
+    config: TrainEvalPipelineConfig, folder: Path, name: str
+) -> Iterator[tuple[NDArray[np.uint8], Sample]]:
+    """Read the images of a reader of the config that can be read, one by one, with their labels.
+
+    There is none without data: an export can do without.
+    """
+    readers: dict[str, InputReader | None] = {
+        EVALUATION: next(iter(config.eval_input_reader), None),
+        TRAINING: config.train_input_reader,
+    }
+    reader = readers[name]
+    if reader is None:
+        return
+    try:
+        records = open_reader(reader, folder, name=name)
+    except (HoldfastError, OSError):
+        return
+    for sample in _samples(records):
+        try:
+            with decoded_image(sample.image) as decoded:
+                pixels = np.asarray(decoded)
+        except HoldfastError:
+            continue
+        yield pixels, sample
 
 
 def made_image(height: int, width: int, seed: int) -> NDArray[np.uint8]:
@@ -57,15 +86,16 @@ def made_image(height: int, width: int, seed: int) -> NDArray[np.uint8]:
     return mixed
 
 
-def _images_of(files: list[str], count: int) -> list[NDArray[np.uint8]]:
-    images: list[NDArray[np.uint8]] = []
-    for example in first_examples(files):
-        encoded = example.features.feature["image/encoded"].bytes_list.value
+def _samples(records: Records) -> Iterator[Sample]:
+    """Parse the records that can be read; their masks and keypoints are left."""
+    layout = replace(records.layout, masks=None, num_keypoints=0)
+    parse = tf.function(
+        record_parser(layout), input_signature=[tf.TensorSpec((), tf.string)], autograph=False
+    )
+    for file in records.files:
         try:
-            with decoded_image(encoded[0] if encoded else b"") as pixels:
-                images.append(np.asarray(pixels))
-        except HoldfastError:
-            continue
-        if len(images) == count:
-            break
-    return images
+            for record in read_records(file):
+                parsed = parse(record).sample
+                yield Sample(*(each.numpy() if tf.is_tensor(each) else each for each in parsed))
+        except (HoldfastError, tf.errors.OpError):
+            continue  # told by `holdfast inspect`
