@@ -54,7 +54,7 @@ def test_a_quantized_run_is_not_resumed_in_floating_point(tmp_path):
     step = Run.open(tmp_path / "run").checkpoints / "step-00000001"
     step.mkdir(parents=True)
     with (
-        pytest.raises(HoldfastError, match="graph_rewriter.quantization.delay: 7 -> not set"),
+        pytest.raises(HoldfastError, match=r"quantization\.delay: 7 -> not set"),
         open_journal(config(), tmp_path / "run", TrainingSettings(), tmp_path),
     ):
         pass

@@ -30,6 +30,12 @@ def test_a_settled_clock_keeps_its_answer(step, acts):
     assert bool(clock.acts()) is acts
 
 
+def test_a_clock_can_be_settled_to_floats():
+    clock = QuantizationClock(0)
+    assert clock.settle(rounds=False) is False
+    assert not bool(clock.acts())
+
+
 def test_ranges_follow_ever_more_slowly():
     clock = QuantizationClock(0)
     rates = []

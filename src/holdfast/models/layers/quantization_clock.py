@@ -47,9 +47,13 @@ class QuantizationClock(keras.layers.Layer):
         """Give how far ranges move towards what they see, float32 ()."""
         return ops.maximum(SLOWEST_RATE, 1.0 / (ops.cast(self.step, "float32") + 2.0))
 
-    def settle(self) -> bool:
-        """Quantize from now on, or never, as it is at this step: a finished network has no step."""
-        self.settled = int(ops.convert_to_numpy(self.step)) >= self.delay
+    def settle(self, *, rounds: bool = True) -> bool:
+        """Round from now on, or never: a finished network has no step.
+
+        rounds: as it is at this step; else never. Settled, a network has its ranges as constants:
+        what it computed last it computes for good.
+        """
+        self.settled = rounds and int(ops.convert_to_numpy(self.step)) >= self.delay
         return self.settled
 
 
