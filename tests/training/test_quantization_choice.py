@@ -76,6 +76,7 @@ def trained(data: Path, run: Path, steps: int) -> dict[str, np.ndarray]:
     return {name: checkpoint.value(name) for name in names}
 
 
+@pytest.mark.slow
 def test_a_resumed_run_observes_and_rounds_as_if_it_had_never_stopped(data, tmp_path):
     whole = trained(data, tmp_path / "whole", 4)
     trained(data, tmp_path / "run", 2)  # the first step to be rounded is the next one

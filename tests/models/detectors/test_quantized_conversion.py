@@ -65,7 +65,9 @@ def converted(detector) -> bytes:
     traced = tf.function(network, autograph=False).get_concrete_function(
         tf.TensorSpec((1, SIDE, SIDE, 3), name="x")
     )
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([traced], detector)
+    module = tf.Module()
+    module.kept = [variable.value for variable in detector.variables]
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([traced], module)
     converter.optimizations = [tf.lite.Optimize.DEFAULT]  # and no representative data
     return converter.convert()
 

@@ -53,7 +53,7 @@ class QuantizationClock(keras.layers.Layer):
         rounds: as it is at this step; else never. Settled, a network has its ranges as constants:
         what it computed last it computes for good.
         """
-        self.settled = rounds and int(ops.convert_to_numpy(self.step)) >= self.delay
+        self.settled = rounds and int(self.step.numpy()) >= self.delay
         return self.settled
 
 
