@@ -42,6 +42,7 @@ bench-memory: .venv/installed
 # Hours: each of 21 trainings takes 5 to 10 minutes.
 bench-accuracy: .venv/installed
 	$(BIN)/python benchmarks/fine_tuning.py
+	$(BIN)/python benchmarks/quantized_accuracy.py
 
 .venv/installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer: make PYTHON=/path/to/python test"; exit 1; }

@@ -43,6 +43,7 @@ TENSORFLOW_FILES = {
     "holdfast.models.layers.batch_norm",
     "holdfast.models.layers.chunks",
     "holdfast.models.layers.dropout",
+    "holdfast.models.layers.fake_quantization",
     "holdfast.models.layers.penalty",
     "holdfast.models.layers.recomputation",
 }

@@ -41,6 +41,7 @@ class Parts:
     neck: Any
     head: Any
     legacy: LegacyNames
+    clock: Any = None
 
     def parts(self) -> dict[str, Any]:
         return {"backbone": self.backbone, "neck": self.neck, "head": self.head}

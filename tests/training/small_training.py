@@ -87,6 +87,7 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--prune", help="as of `holdfast train`")
     parser.add_argument("--teacher", help="as of `holdfast train`")
+    parser.add_argument("--quantize", type=int, help="the step from which it trains quantized")
     parser.add_argument("--plain", action="store_true", help="frozen batch norm; SSD: no chance")
     options = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -112,6 +113,13 @@ def config_of(family: str, *, plain: bool):
     return family_config(family, config)
 
 
+def quantized_from(config, delay: int):
+    """Let a config ask for quantization from a step on."""
+    from holdfast.config.schema.pipeline_config import GraphRewriter, Quantization
+
+    return config.replace(graph_rewriter=GraphRewriter(quantization=Quantization(delay=delay)))
+
+
 def train_small(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
@@ -129,8 +137,11 @@ def train_small(options: argparse.Namespace) -> None:
         tf.config.set_logical_device_configuration(cpu, logical)
         names = [f"/cpu:{index}" for index in range(options.replicas)]
         strategy = tf.distribute.MirroredStrategy(names)
+    config = config_of(options.family, plain=options.plain)
+    if options.quantize is not None:
+        config = quantized_from(config, options.quantize)
     train(
-        config_of(options.family, plain=options.plain),
+        config,
         options.run,
         settings=TrainingSettings(
             steps=options.steps,

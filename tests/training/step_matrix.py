@@ -23,7 +23,11 @@ from tests.models.detectors.center_net.small_centers import (
 from tests.models.detectors.small_configs import small_config, small_stages
 from tests.models.detectors.two_stage.tiny_network import TINY
 
-from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import (
+    GraphRewriter,
+    Quantization,
+    TrainEvalPipelineConfig,
+)
 from holdfast.data.sample import Batch, GroundTruth
 from holdfast.geometry.mask_bits import pack_masks
 from holdfast.models.backbones.split_networks import SPLIT_NETWORKS
@@ -103,18 +107,29 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
             for name, value in outcome.losses.items():
                 results[f"{cell} {number} {name}"] = value.numpy()
             results[f"{cell} {number} statistics"] = statistics(detector)
+            results[f"{cell} {number} statistics of ranges"] = ranges(detector)
     return results
 
 
 def config_of(network: str) -> TrainEvalPipelineConfig:
     if network in CENTERS:
         return center_net(*CENTERS[network], size=(SIDE, SIDE))
-    return (small_stages if network in STAGES else small_config)(network, SIDE, SIDE)
+    name, _, delay = network.partition("@")  # ssd@1: quantized from step 1 on
+    config = (small_stages if name in STAGES else small_config)(name, SIDE, SIDE)
+    if not delay:
+        return config
+    asked = Quantization(delay=int(delay))
+    return config.replace(graph_rewriter=GraphRewriter(quantization=asked))
 
 
 def statistics(detector) -> np.ndarray:
     moving = [each for each in detector.weights if "moving" in each.path]
     return np.concatenate([np.ravel(each.value.read_value()) for each in moving])
+
+
+def ranges(detector) -> np.ndarray:
+    ends = [each for each in detector.weights if "_quant/" in each.path]
+    return np.array([float(each.value.read_value()) for each in ends])
 
 
 def distributed(strategy: tf.distribute.Strategy, parts: list[Batch]) -> object:
@@ -134,6 +149,8 @@ def distributed(strategy: tf.distribute.Strategy, parts: list[Batch]) -> object:
 def same_weights(weights: list) -> None:
     random = np.random.default_rng(1)
     for weight in weights:
+        if "quant" in weight.path:
+            continue  # nothing is observed yet
         noise = random.normal(0, 0.1, tuple(weight.shape))
         is_scale = any(name in weight.path for name in ("gamma", "variance"))
         weight.assign(np.float32(np.abs(1 + noise) if is_scale else noise))

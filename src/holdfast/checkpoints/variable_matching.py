@@ -30,6 +30,10 @@ class OpenCheckpoint(Protocol):
         """The model's variables, by name, sorted."""
 
     @property
+    def ranges(self) -> Mapping[str, tuple[int, ...]]:
+        """What the OD API observed for quantization: other things, unless they are asked for."""
+
+    @property
     def averages(self) -> Mapping[str, str]:
         """Name of a model's variable -> name of its moving average."""
 
@@ -66,35 +70,31 @@ def _compare(checkpoint: OpenCheckpoint, sought: Sequence[Sought]) -> Report:
     variables: dict[str, Any] = {}
     implied: list[ImpliedValue] = []
     mismatched, missing = [], []
+    changes: list[str] = []
+    shapes = {**checkpoint.shapes, **checkpoint.ranges}
     scopes = {scope for name in checkpoint.shapes for scope in scopes_of(name)}
     for each in sought:
-        name = next((name for name in each.names if name in checkpoint.shapes), None)
-        if (
-            name is None
-            and each.implied
-            and not checkpoint.shapes.keys().isdisjoint(each.implied.by)
-        ):
+        name = next((name for name in each.names if name in shapes), None)
+        if name is None and each.implied and not shapes.keys().isdisjoint(each.implied.by):
             implied.append(ImpliedValue(each.names[0], each.variable, each.implied.value))
-        elif name is None:
+            changes.append(each.implied.change)
+        elif name is None and not each.is_optional:
             missing.append(_expected(each.names, scopes))
-        elif checkpoint.shapes[name] != tuple(each.variable.shape):
+        elif name is not None and shapes[name] != tuple(each.variable.shape):
             mismatched.append(name)
-        else:
+        elif name is not None:
             variables[name] = each.variable
     used = {*variables, *mismatched}
     return Report(
         loaded=tuple(variables),
         mismatched=tuple(mismatched),
         unused=tuple(name for name in checkpoint.shapes if name not in used),
-        other=checkpoint.other,
+        other=tuple(name for name in checkpoint.other if name not in used),
         missing=tuple(missing),
         variables=variables,
         implied=tuple(implied),
-        changes=(_UNNORMALIZED,) if implied else (),
+        changes=tuple(dict.fromkeys(changes)),
     )
-
-
-_UNNORMALIZED = "it has biases in place of some batch norms, which are made to change nothing else"
 
 
 def _expected(names: Sequence[str], scopes: set[str]) -> str:

@@ -28,3 +28,5 @@ def load_weights(detector: Detector, checkpoint: str | Path, *, averages: bool =
             f"{checkpoint} does not fill the config's detector: {report}; first {unfilled[0]}.",
             fix="Give the checkpoint of a detector that was trained with this config.",
         )
+    if detector.clock is not None:
+        detector.clock.settle()

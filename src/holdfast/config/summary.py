@@ -9,6 +9,7 @@ from typing import NamedTuple
 from holdfast.config.facts.feature_maps import feature_maps
 from holdfast.config.facts.input_sizes import input_shape
 from holdfast.config.facts.networks import Detector, detector_of, extractor_of
+from holdfast.config.facts.quantization import asked_quantization
 from holdfast.config.facts.resolution import changed_resolution
 from holdfast.config.paths import Found, find_checkpoint, find_files
 from holdfast.config.schema import optimizer as optimizers
@@ -16,7 +17,7 @@ from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.input_reader import InputReader
 from holdfast.config.schema.message import Message
 from holdfast.config.schema.model import DetectionModel
-from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.schema.pipeline_config import Quantization, TrainEvalPipelineConfig
 from holdfast.config.schema.ssd import Ssd
 from holdfast.config.schema.train import TrainConfig
 from holdfast.config.validate.learning_rate import chosen_schedule
@@ -36,11 +37,20 @@ def summarize(config: TrainEvalPipelineConfig, folder: Path) -> tuple[SummaryRow
         rows += _model_rows(config.model, config.train_config)
     if config.train_config is not None:
         rows += _train_rows(config.train_config, folder)
+    if (asked := asked_quantization(config)) is not None:
+        rows.append(SummaryRow("quantization", _quantization(asked)))
     if config.train_input_reader is not None:
         rows += _reader_rows("train data", config.train_input_reader, folder)
     for reader in config.eval_input_reader:
         rows += _reader_rows("evaluation data", reader, folder)
     return tuple(rows)
+
+
+def _quantization(asked: Quantization) -> str:
+    """Say what happens to the network, and when."""
+    bits = f"kernels {asked.weight_bits} bits, activations {asked.activation_bits}"
+    symmetric = ", symmetric" if asked.symmetric else ""
+    return f"from step {asked.delay} on, {bits}{symmetric}; ranges are observed from the start"
 
 
 # The model.

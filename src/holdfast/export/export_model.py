@@ -21,7 +21,7 @@ from holdfast.errors import HoldfastError
 from holdfast.evaluation.build_evaluation import evaluates_averages
 from holdfast.export.comparison import ExportComparison, compare
 from holdfast.export.detection_outputs import detection_outputs
-from holdfast.export.export_choices import ExportSettings
+from holdfast.export.export_choices import ExportPrecision, ExportSettings
 from holdfast.export.export_format import ExportFormat, ExportJob, Told
 from holdfast.export.formats import chosen_format
 from holdfast.export.limits import least_score, limited
@@ -135,6 +135,8 @@ def _job(
     detector = build_detector(config)
     averages = evaluates_averages(config) and has_averages(chosen.checkpoint)
     load_weights(detector, chosen.checkpoint, averages=averages)
+    if detector.clock is not None:  # floats are not rounded as integers have to be
+        detector.clock.settle(rounds=settings.precision is ExportPrecision.INT8)
     return ExportJob(
         detector=detector,
         config=config,

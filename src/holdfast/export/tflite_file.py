@@ -21,7 +21,13 @@ from holdfast.export.detection_outputs import FIRST_ID
 from holdfast.export.export_choices import ExportPrecision
 from holdfast.export.export_format import ExportJob
 from holdfast.export.sample_images import TRAINING, images_of_reader
-from holdfast.export.tflite_graph import OUTPUTS, client_image, image_input, tflite_function
+from holdfast.export.tflite_graph import (
+    OUTPUTS,
+    client_image,
+    image_input,
+    is_rounded,
+    tflite_function,
+)
 from holdfast.files import write_bytes
 from holdfast.models.detectors.center_net.center_net_detector import CenterNetDetector
 from holdfast.runtimes.tflite_metadata import (
@@ -38,7 +44,7 @@ _MEANINGS = ("location", "category", "score", "number of detections", "keypoint"
 
 
 def write_tflite(job: ExportJob, path: Path) -> None:
-    """Write the file; of int8, ranges are those seen in images of the training data."""
+    """Write the file; of int8, ranges are those of its training, or of images of its data."""
     pixels = takes_pixels(job)
     wanted = image_input(job.detector, takes_pixels=pixels)
     blank = np.zeros((64, 64, 3), np.uint8)
@@ -80,6 +86,9 @@ def _set_precision(converter: Any, job: ExportJob) -> None:
             return
         case ExportPrecision.FLOAT16:
             converter.target_spec.supported_types = [tf.float16]
+        case ExportPrecision.INT8 if is_rounded(job.detector):
+            job.tell("ranges are those that the training observed")
+            converter.inference_input_type = tf.uint8
         case ExportPrecision.INT8:
             images = _calibration_images(job)
             converter.representative_dataset = lambda: _as_batches(images)

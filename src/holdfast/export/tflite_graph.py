@@ -73,7 +73,7 @@ def tflite_function(
 
     def detect(image: Tensor) -> dict[str, Tensor]:
         if takes_pixels:
-            inputs = _normalized(image, by)
+            inputs = _normalized(image, by, rounds=is_rounded(detector))
         else:
             inputs = image[..., ::-1] if by.is_reversed else image
         if isinstance(detector, CenterNetDetector):
@@ -84,12 +84,27 @@ def tflite_function(
     return detect
 
 
-def _normalized(image: Tensor, by: Normalization) -> Tensor:
-    """Normalize pixels by one convolution, which 8 bits compute with a single rounding."""
+def is_rounded(detector: Detector) -> bool:
+    """Tell whether a detector was trained quantized, and is exported so."""
+    return detector.clock is not None and detector.clock.settled is True
+
+
+def _normalized(image: Tensor, by: Normalization, *, rounds: bool) -> Tensor:
+    """Normalize pixels by one convolution, which 8 bits compute with a single rounding.
+
+    rounds: say so to the converter, which sees no images.
+    """
     kernel = np.diag(np.array(by.scale, np.float32))
     if by.is_reversed:
         kernel = kernel[::-1]  # channel 2 goes to place 0
-    convolved = tf.nn.conv2d(image, kernel[np.newaxis, np.newaxis], 1, "VALID")
+    kernel = kernel[np.newaxis, np.newaxis]
+    if rounds:
+        most = np.abs(kernel).max(axis=(0, 1, 2))
+        image = tf.quantization.fake_quant_with_min_max_args(image, 0.0, 255.0)
+        kernel = tf.quantization.fake_quant_with_min_max_vars_per_channel(
+            kernel, -most, most, narrow_range=True
+        )
+    convolved = tf.nn.conv2d(image, kernel, 1, "VALID")
     return tf.nn.bias_add(convolved, np.array(by.offset, np.float32))
 
 

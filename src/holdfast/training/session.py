@@ -143,6 +143,8 @@ class Session:
             return "fresh weights"
         prefix = named_checkpoint(name, self.folder)
         report = load_checkpoint(self.detector, prefix, kind=loading_kind(self.train_config))
+        if self.detector.clock is not None:
+            self.detector.clock.step.assign(0)  # the delay counts the steps of this training
         refit = self._refit_batch_norms(report)
         if self.step.averages is not None:
             self.step.averages.reset()

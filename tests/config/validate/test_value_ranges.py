@@ -227,20 +227,3 @@ def test_the_odd_metrics_of_the_corpus_get_the_substitute_that_measures_the_same
         "'open_images_V2_detection_metrics'": "write 'oid_V2_detection_metrics'",
         "'pascal_voc_metrics'": "write 'pascal_voc_detection_metrics'",
     }
-
-
-# Quantization.
-
-
-def test_quantization_aware_training_is_a_warning():
-    text = edited(
-        ("eval_config {", "graph_rewriter {\n quantization { delay: 9 }\n}\neval_config {")
-    )
-    (problem,) = on_lines(list(check_settings(config(text=text))), text)
-    assert (problem.severity, problem.path) == ("warning", "graph_rewriter.quantization")
-    assert problem.line == line_of("quantization {", text)
-    assert "trains in floating point" in problem.message
-
-
-def test_a_graph_rewriter_without_quantization_does_nothing():
-    assert judged(("eval_config {", "graph_rewriter { }\neval_config {")) == []

@@ -83,6 +83,19 @@ def test_pieces_and_rematerialization_leave_the_losses_of_each_family_alone(netw
     assert one == pytest.approx(other, rel=1e-5)
 
 
+def test_a_quantized_step_sees_the_same_ranges_however_it_is_computed(tmp_path):
+    cells = ("1,1,plain,frozen,drop", "2,2,remat,frozen,drop")
+    results = computed("ssd@1", cells, tmp_path)
+    plain, split = (losses_of(results, cell) for cell in cells)
+    for name, loss in plain.items():
+        # From step 1 on, the last bit of a value decides where it is rounded to.
+        assert split[name] == pytest.approx(loss, rel=1e-5 if name.startswith("0") else 1e-2), name
+    for step in range(2):
+        one, other = (results[f"{cell} {step} statistics of ranges"] for cell in cells)
+        assert np.ptp(one) > 0
+        np.testing.assert_allclose(one, other, rtol=1e-4 if step == 0 else 0.05, atol=1e-4)
+
+
 def test_the_losses_are_those_of_one_device_and_one_piece_wherever_batch_norm_sees_the_same(
     results,
 ):

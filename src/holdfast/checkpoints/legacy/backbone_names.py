@@ -7,7 +7,7 @@ from typing import Any
 
 import keras
 
-from holdfast.checkpoints.legacy.leaf_names import leaves
+from holdfast.checkpoints.legacy.leaf_names import leaves_and_ranges
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
 from holdfast.models.backbones.backbone_spec import SlimNames
 from holdfast.models.backbones.keras_order import keras_order
@@ -15,7 +15,7 @@ from holdfast.models.backbones.keras_order import keras_order
 
 def backbone_tf1(backbone: Any, network: SlimNames) -> Names:
     """Name the variables below the network's scope: expanded_conv_3/depthwise/depthwise_weights."""
-    for leaf in leaves(backbone):
+    for leaf in leaves_and_ranges(backbone):
         unit = leaf.unit
         for pattern, scope in network.units:
             unit = re.sub(pattern, scope, unit)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from holdfast.checkpoints.legacy import head_names, neck_names, region_names
 from holdfast.checkpoints.legacy.backbone_names import backbone_tf1, backbone_tf2
 from holdfast.checkpoints.legacy.center_net_names import center_net_tf2
 from holdfast.checkpoints.legacy.legacy_sorting import VALUE_SUFFIX, Generation
+from holdfast.checkpoints.legacy.range_names import with_ranges
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
 from holdfast.errors import HoldfastError
 from holdfast.models.backbones.backbone_spec import BACKBONES, SlimNames
@@ -45,14 +46,14 @@ def names_of(
     from them.
     """
     if generation == "tf1":
-        named = _named_tf1(detector, kind)
+        named = with_ranges(detector, _named_tf1(detector, kind))
     else:
-        named = _named_tf2(detector, kind, _root(names))
-        named = {part: _with_suffix(sought) for part, sought in named.items()}
-    return [sought for part in filled_parts(detector, kind) for sought in named[part]]
+        by_part = _named_tf2(detector, kind, _root(names))
+        named = {part: _with_suffix(sought) for part, sought in by_part.items()}
+    return [sought for part in filled_parts(detector, kind) for sought in named.get(part, ())]
 
 
-def _named_tf1(detector: Detector, kind: Kind) -> dict[str, Names]:
+def _named_tf1(detector: Detector, kind: Kind) -> Mapping[str, Iterable[Sought]]:
     match detector.legacy.head:
         case "heatmaps":
             raise HoldfastError(

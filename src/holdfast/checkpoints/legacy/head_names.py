@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from holdfast.checkpoints.legacy.leaf_names import Leaf, joined_halves, leaves
+from holdfast.checkpoints.legacy.leaf_names import Leaf, joined_halves, leaves, leaves_and_ranges
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
 
 
 def convolutional_tf1(head: Any) -> Names:
     """Name predictors that no two levels share: BoxPredictor_0/BoxEncodingPredictor/weights."""
-    for leaf in leaves(head):
+    known = list(leaves_and_ranges(head))
+    depths = {leaf.unit: int(leaf.variable.shape[-1]) for leaf in known if leaf.name == "kernel"}
+    for leaf in known:
         level, unit = _level_and_unit(leaf)
         # A scope for the levels is only opened when there are several.
         scope = f"BoxPredictor_{level}/" if len(head.levels) > 1 else ""
         name = _CONVOLUTIONAL_TF1.get(unit)
         if name is None:  # shared_0
-            depth = int(leaf.variable.shape[-1])
-            name = f"Conv2d_{unit.removeprefix('shared_')}_1x1_{depth}"
+            name = f"Conv2d_{unit.removeprefix('shared_')}_1x1_{depths[leaf.unit]}"
         yield Sought(leaf.variable, (f"{scope}{name}/{leaf.slim}",))
 
 

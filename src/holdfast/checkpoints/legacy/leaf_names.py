@@ -13,8 +13,9 @@ class Leaf(NamedTuple):
 
     variable: keras.Variable
     unit: str  # path of the convolution with its normalization, below the part: "level_2/shrink"
-    name: str  # kernel, depthwise_kernel, pointwise_kernel, bias; gamma, beta, moving_mean, …
+    name: str  # kernel, depthwise_kernel, pointwise_kernel, bias; gamma, moving_mean, min, max, …
     level: int | None = None  # of a unit that is normalized by itself at each level
+    quantizer: str = ""  # act_quant, sum_quant: what the range belongs to, where it is one
 
     @property
     def is_batch_norm(self) -> bool:
@@ -24,6 +25,8 @@ class Leaf(NamedTuple):
     @property
     def slim(self) -> str:
         """What slim calls it below the unit's scope."""
+        if self.quantizer:
+            return f"{_SLIM.get(self.quantizer, self.quantizer)}/{self.name}"
         scope = "BatchNorm/" if self.is_batch_norm else ""
         level = "" if self.level is None else f"feature_{self.level}/"
         return f"{scope}{level}{_SLIM.get(self.name, self.name)}"
@@ -37,7 +40,12 @@ class Leaf(NamedTuple):
 
 
 def leaves(part: Any) -> Iterator[Leaf]:
-    """List the variables of a built part, in the order of its layers."""
+    """List the variables of a built part, in the order of its layers, without ranges."""
+    return (leaf for leaf in leaves_and_ranges(part) if not leaf.quantizer)
+
+
+def leaves_and_ranges(part: Any) -> Iterator[Leaf]:
+    """List the variables of a built part, also the ranges of activations that it observes."""
     for variable in part.weights:
         yield _leaf(variable, path_below(part, variable).split("/"))
 
@@ -56,7 +64,10 @@ def path_below(part: Any, variable: keras.Variable) -> str:
 
 def _leaf(variable: keras.Variable, parts: list[str]) -> Leaf:
     *unit, name = parts
-    level = None
+    level, quantizer = None, ""
+    if is_range(variable):
+        first = next(index for index, each in enumerate(unit) if "_quant" in each)
+        quantizer, unit = "/".join(unit[first:]), unit[:first]
     if unit and unit[-1].startswith("batch_norm"):
         number = unit.pop().removeprefix("batch_norm").removeprefix("_")
         level = int(number) if number else None
@@ -65,7 +76,12 @@ def _leaf(variable: keras.Variable, parts: list[str]) -> Leaf:
     is_depthwise = bool(unit) and unit[-1].endswith("depthwise")
     if name == "kernel" and is_depthwise:
         name = "depthwise_kernel"
-    return Leaf(variable, "/".join(unit), name, level)
+    return Leaf(variable, "/".join(unit), name, level, quantizer)
+
+
+def is_range(variable: keras.Variable) -> bool:
+    """Tell whether a variable is an end of a range of activations, which a quantizer observes."""
+    return variable.name in ("min", "max")
 
 
 def joined_halves(leaf: Leaf) -> Leaf:
@@ -83,4 +99,5 @@ _SLIM = {
     "depthwise_kernel": "depthwise_weights",
     "pointwise_kernel": "pointwise_weights",
     "bias": "biases",
+    "sum_quant": "post_activation_bypass_quant",
 }

@@ -28,6 +28,8 @@ class LegacyCheckpoint:
     averages: Mapping[str, str]  # name of a model's variable -> name of its moving average
     other: tuple[str, ...]  # optimizer, moving averages, quantizer, steps; sorted
     reader: Any = field(repr=False)
+    # Of quantization, by name; they are among other, too.
+    ranges: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def value(self, name: str) -> np.ndarray:
         """Read one tensor; HoldfastError when its file is missing, cut short or damaged."""
@@ -57,6 +59,7 @@ def open_checkpoint(path: str | Path) -> LegacyCheckpoint:
         prefix=prefix,
         generation=generation_of(shapes),
         shapes={name: tuple(shapes[name]) for name in names.model},
+        ranges={name: tuple(shapes[name]) for name in names.ranges},
         averages=names.averages,
         other=names.other,
         reader=reader,

@@ -20,6 +20,7 @@ class SortedNames:
     model: tuple[str, ...]
     averages: Mapping[str, str]  # a model's variable -> its moving average, which is in `other`
     other: tuple[str, ...]  # optimizer, moving averages, quantizer, steps, what is never used
+    ranges: tuple[str, ...] = ()  # among other: what a quantized detector would take
 
 
 def sort_names(names: Iterable[str]) -> SortedNames:
@@ -35,7 +36,12 @@ def sort_names(names: Iterable[str]) -> SortedNames:
         other = {name for name in known if _is_other_tf1(name, known)}
     model = known - other
     averages = {base: name for name in sorted(other) if (base := _averaged(name)) in model}
-    return SortedNames(model=tuple(sorted(model)), averages=averages, other=tuple(sorted(other)))
+    return SortedNames(
+        model=tuple(sorted(model)),
+        averages=averages,
+        other=tuple(sorted(other)),
+        ranges=tuple(sorted(filter(_TF1_RANGE.search, other))),
+    )
 
 
 def generation_of(names: Iterable[str]) -> Generation:
@@ -84,5 +90,6 @@ def _averaged(name: str) -> str | None:
 _TF1_AVERAGE = "/ExponentialMovingAverage"
 # TF1 made all of a ResNet in the first stage of two, which uses its first three blocks.
 _TF1_IDLE = re.compile(r"FirstStageFeatureExtractor/resnet_v1_\d+/block4/")
+_TF1_RANGE = re.compile(r"_quant/(min|max)$|^fake_quantization_step$")
 _TF1_STEPS = {"global_step", "fake_quantization_step", "beta1_power", "beta2_power"}
 _TF2_OUTSIDE_MODEL = {"optimizer", "save_counter", "step", "global_step"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.checkpoints.legacy.leaf_names import Leaf, joined_halves, leaves
+from holdfast.checkpoints.legacy.leaf_names import Leaf, joined_halves, leaves, leaves_and_ranges
 from holdfast.checkpoints.legacy.sought_names import Names, Sought
 
 
@@ -13,7 +13,7 @@ def ssd_layers_tf1(neck: Any, last_endpoint: str) -> Names:
 
     Depths are part of the names; that of a depthwise convolution is of the one that follows it.
     """
-    known = list(leaves(neck))
+    known = list(leaves_and_ranges(neck))
     depths = {leaf.unit: int(leaf.variable.shape[-1]) for leaf in known if leaf.name == "kernel"}
     for leaf in known:
         level, _, unit = leaf.unit.partition("/")

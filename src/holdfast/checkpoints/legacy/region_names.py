@@ -17,6 +17,8 @@ from holdfast.models.backbones.backbone_spec import SlimNames
 from holdfast.models.backbones.keras_order import keras_order
 from holdfast.models.layers.batch_norm import batch_norms
 
+UNNORMALIZED = "it has biases in place of some batch norms, which are made to change nothing else"
+
 
 def two_stages_tf1(
     parts: Mapping[str, Any], network: SlimNames, is_classifier: bool
@@ -112,7 +114,7 @@ def _or_biases(part: Any, sought: Names) -> Names:
         elif name in _UNCHANGING:
             # Batch norm divides by the root of variance + epsilon, which is to be 1.
             value = _UNCHANGING[name] - epsilons.get(id(each.variable), 0.0)
-            yield Sought(each.variable, each.names, Implied((bias,), value))
+            yield Sought(each.variable, each.names, Implied((bias,), value, UNNORMALIZED))
         else:
             yield each
 

@@ -13,6 +13,7 @@ class Implied(NamedTuple):
 
     by: tuple[str, ...]  # names of the other; one of them has to be there
     value: float  # of all its entries
+    change: str  # what that means, in words for the report
 
 
 class Sought(NamedTuple):
@@ -21,6 +22,7 @@ class Sought(NamedTuple):
     variable: keras.Variable
     names: tuple[str, ...]  # best first; the first is the one to name when none is there
     implied: Implied | None = None  # its value where none is there
+    is_optional: bool = False  # nothing is missing where none is there: it keeps its value
 
     def under(self, *scopes: str) -> Sought:
         """Look for the same names under each of these scopes, e.g. `model/_box_predictor/`."""
@@ -28,8 +30,8 @@ class Sought(NamedTuple):
         def below(names: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(scope + name for scope in scopes for name in names)
 
-        implied = self.implied and Implied(below(self.implied.by), self.implied.value)
-        return Sought(self.variable, below(self.names), implied)
+        implied = self.implied and self.implied._replace(by=below(self.implied.by))
+        return self._replace(names=below(self.names), implied=implied)
 
 
 Names = Iterator[Sought]

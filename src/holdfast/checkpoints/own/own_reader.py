@@ -35,6 +35,11 @@ class OwnCheckpoint:
     other: tuple[str, ...]  # optimizer, moving averages, state; sorted
     tensors: Bundle = field(repr=False)
 
+    @property
+    def ranges(self) -> Mapping[str, tuple[int, ...]]:
+        """None beside the model's: ranges are variables of the model here."""
+        return {}
+
     def value(self, name: str) -> np.ndarray:
         """Read one tensor; HoldfastError when it is damaged."""
         return self.tensors[name]

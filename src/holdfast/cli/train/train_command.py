@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -136,6 +136,14 @@ def train(
             show_default=False,
         ),
     ] = None,
+    quantize: Annotated[
+        bool,
+        typer.Option(
+            "--quantize",
+            help="Train for integers of 8 bits: observe ranges in the first half of the steps, "
+            "round kernels and activations in the second. Sets graph_rewriter.quantization.",
+        ),
+    ] = False,
     capsule_at: Annotated[
         list[int] | None,
         typer.Option(
@@ -229,6 +237,8 @@ def train(
         ),
     )
     import_parts(imports)
+    if quantize:
+        job = _quantized(job)
     _print_check(terminal, job)
     result = _trained(terminal, job)
     _end(terminal, result, as_json)
@@ -252,6 +262,18 @@ class Job:
         folder = self.config.parent
         is_of_run = self.config.name == CONFIG_NAME and is_run(folder)
         return Run.open(folder).config_folder if is_of_run else folder
+
+
+def _quantized(job: Job) -> Job:
+    """Let the config ask for quantization; one that cannot be read is told of later."""
+    from holdfast.config.check_config import check_config
+    from holdfast.training.quantization_choice import quantization_overrides
+
+    config = check_config(job.config, job.overrides, job.folder, job.use).config
+    if config is None:
+        return job
+    more = quantization_overrides(config, job.run, job.settings.steps)
+    return replace(job, overrides={**more, **job.overrides})
 
 
 def _print_check(terminal: Console, job: Job) -> None:

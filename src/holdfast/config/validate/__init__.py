@@ -11,6 +11,7 @@ from holdfast.config.validate.center_net_fields import check_center_net
 from holdfast.config.validate.learned_shapes import check_shapes
 from holdfast.config.validate.learning_rate import check_schedule
 from holdfast.config.validate.network_fields import check_family, check_network
+from holdfast.config.validate.quantization_fields import check_quantization
 from holdfast.config.validate.readers import check_files
 from holdfast.config.validate.region_networks import check_region_networks
 from holdfast.config.validate.region_stages import check_region_stages
@@ -32,6 +33,7 @@ def validate(config: TrainEvalPipelineConfig, folder: Path) -> Iterator[Problem]
     yield from check_center_net(config, folder)
     yield from check_schedule(config)
     yield from check_settings(config)
+    yield from check_quantization(config)
     yield from check_obedience(config)
     yield from check_shapes(config)
     yield from check_files(config, folder)

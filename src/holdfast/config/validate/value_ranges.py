@@ -46,14 +46,6 @@ def check_settings(config: TrainEvalPipelineConfig) -> Iterator[Problem]:
         yield from _check_checkpoint(config.train_config)
     if config.eval_config is not None:
         yield from _check_metrics(config.eval_config)
-    if config.graph_rewriter is not None and config.graph_rewriter.has("quantization"):
-        yield Problem(
-            path="graph_rewriter.quantization",
-            severity="warning",
-            message="quantization-aware training existed in the OD API's TF1 half only: "
-            "this run trains in floating point",
-            fix="remove graph_rewriter and quantize when exporting to TFLite",
-        )
 
 
 def _check_deprecated(config: TrainEvalPipelineConfig) -> Iterator[Problem]:

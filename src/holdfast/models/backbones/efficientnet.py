@@ -21,6 +21,9 @@ from holdfast.models.layers.batch_norm import BatchNormSettings
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings
 from holdfast.models.layers.dropout import Dropout
+from holdfast.models.layers.fake_quantization import fake_quantizer, quantized
+from holdfast.models.layers.quantization_clock import quantization
+from holdfast.models.layers.quantized_convolution import activation_quantizer, full_convolution
 
 
 class Scale(NamedTuple):
@@ -117,17 +120,19 @@ class EfficientBlock(Block):
         self.project = make(plan.channels, 1, has_activation=False, name="project")
         self.has_shortcut = plan.strides == 1 and plan.channels_before == plan.channels
         self.drop_connect = DropConnect(plan.drop_rate, name="drop_connect")
+        self.sum_quant = fake_quantizer("sum_quant") if self.has_shortcut else None
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         outputs = inputs
         if self.expand is not None:
             outputs = self.expand(outputs, training=training)
         outputs = self.depthwise(outputs, training=training)
-        outputs = self.squeeze_excite(outputs)
+        outputs = self.squeeze_excite(outputs, training=training)
         outputs = self.project(outputs, training=training)
         if not self.has_shortcut:
             return outputs
-        return inputs + self.drop_connect(outputs, training=training)
+        outputs = inputs + self.drop_connect(outputs, training=training)
+        return quantized(self.sum_quant, outputs, training=training)
 
 
 class SqueezeExcite(Block):
@@ -139,10 +144,17 @@ class SqueezeExcite(Block):
         super().__init__(**keywords)
         self.reduce = _dense(reduced, settings.activation, settings, "reduce")
         self.expand = _dense(channels, "sigmoid", settings, "expand")
+        self.mean_quant = fake_quantizer("mean_quant")
+        self.reduce_quant = activation_quantizer(settings.activation, "reduce_quant")
+        self.expand_quant = activation_quantizer("sigmoid", "expand_quant")
+        self.product_quant = fake_quantizer("product_quant")
 
-    def call(self, inputs: Tensor) -> Tensor:
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         mean = ops.mean(inputs, axis=(1, 2), keepdims=True)  # (B, 1, 1, C)
-        return inputs * self.expand(self.reduce(mean))
+        mean = quantized(self.mean_quant, mean, training=training)
+        reduced = quantized(self.reduce_quant, self.reduce(mean), training=training)
+        gates = quantized(self.expand_quant, self.expand(reduced), training=training)
+        return quantized(self.product_quant, inputs * gates, training=training)
 
 
 class DropConnect(Dropout):
@@ -242,11 +254,12 @@ def _obeyed(settings: LayerSettings) -> LayerSettings:
 
 def _dense(
     channels: int, activation: str | None, settings: LayerSettings, name: str
-) -> keras.layers.Conv2D:
-    return keras.layers.Conv2D(
+) -> keras.layers.Layer:
+    is_quantized = quantization() is not None  # what quantizes the result activates too
+    return full_convolution()(
         channels,
         1,
-        activation=activation,
+        activation=None if is_quantized else activation,
         kernel_initializer=settings.initializer(),
         kernel_regularizer=settings.regularizer(),
         bias_regularizer=settings.regularizer(),

@@ -19,6 +19,11 @@ from holdfast.models.features import Feature
 from holdfast.models.layers.batch_norm import BatchNormSettings, FusedBatchNorm
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings
+from holdfast.models.layers.fake_quantization import fake_quantizer, quantized
+from holdfast.models.layers.quantized_convolution import (
+    activation_quantizer,
+    separable_convolution,
+)
 
 
 class Step(NamedTuple):
@@ -139,6 +144,7 @@ class InceptionModule(Block):
     ) -> None:
         super().__init__(**keywords)
         self.branches = parallel_branches(branches, settings)
+        self.joined_quant = fake_quantizer("joined_quant")
 
     @property
     def keras_order(self) -> list[layers.Layer]:
@@ -147,7 +153,8 @@ class InceptionModule(Block):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         outputs = [branch(inputs, training=training) for branch in self.branches]
-        return ops.concatenate(outputs, axis=-1)
+        joined = ops.concatenate(outputs, axis=-1)
+        return quantized(self.joined_quant, joined, training=training)
 
 
 def parallel_branches(
@@ -194,7 +201,7 @@ class SeparableStem(Block):
         super().__init__(name=step.name)
         settings = _with_initializer(settings, step)
         of_depth = settings.regularizer() if settings.regularizes_depthwise else None
-        self.convolution = layers.SeparableConv2D(
+        self.convolution = separable_convolution()(
             step.channels,
             7,
             strides=step.strides,
@@ -212,11 +219,14 @@ class SeparableStem(Block):
         if settings.batch_norm is not None:
             self.batch_norm = FusedBatchNorm(settings.batch_norm, name="batch_norm")
         self.activation = keras.activations.get(settings.activation)
+        self.act_quant = activation_quantizer(settings.activation, "act_quant")
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        outputs = self.convolution(inputs)
+        outputs = self.convolution(inputs, training=training)
         if self.batch_norm is not None:
             outputs = self.batch_norm(outputs, training=training)
+        if self.act_quant is not None:
+            return self.act_quant(outputs, training=training)
         return self.activation(outputs)
 
 

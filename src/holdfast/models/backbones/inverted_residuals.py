@@ -15,6 +15,7 @@ from holdfast.models.backbones.squeeze_excitation import SqueezeExcitation
 from holdfast.models.features import Feature
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings, Padding
+from holdfast.models.layers.fake_quantization import fake_quantizer, quantized
 
 
 class Unit(NamedTuple):
@@ -117,13 +118,14 @@ class InvertedResidual(Block):
                 unit.expanded, squeezed=unit.squeezed, settings=settings, name="squeeze_excite"
             )
         self.project = convolution(unit.channels, 1, has_activation=False, name="project")
+        self.sum_quant = fake_quantizer("sum_quant") if unit.is_residual else None
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor | tuple[Tensor, Tensor]:
         expanded = inputs if self.expand is None else self.expand(inputs, training=training)
         filtered = self.depthwise(expanded, training=training)
         if self.squeeze_excite is not None:
-            filtered = self.squeeze_excite(filtered)
+            filtered = self.squeeze_excite(filtered, training=training)
         outputs = self.project(filtered, training=training)
         if self.is_residual:
-            outputs = inputs + outputs
+            outputs = quantized(self.sum_quant, inputs + outputs, training=training)
         return (outputs, expanded) if self.returns_expansion else outputs

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import keras
 
+from holdfast.models.layers.fake_quantization import FakeQuantizer
+
 
 def keras_order(part: keras.layers.Layer) -> list[keras.layers.Layer]:
     """List the layers of a built part that hold variables, as `layer_with_weights-N` counts them.
@@ -20,5 +22,5 @@ def _walk(layer: keras.layers.Layer) -> Iterator[keras.layers.Layer]:
     children = getattr(layer, "keras_order", layer._layers)
     if not children and layer.weights:
         yield layer
-    for child in children:
+    for child in (each for each in children if not isinstance(each, FakeQuantizer)):
         yield from _walk(child)

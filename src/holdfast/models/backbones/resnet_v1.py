@@ -19,6 +19,7 @@ from holdfast.models.features import Feature
 from holdfast.models.layers.batch_norm import BatchNormSettings
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings
+from holdfast.models.layers.quantized_convolution import activation_quantizer
 
 # Depth of the network -> units in each of its four blocks.
 UNITS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
@@ -152,6 +153,7 @@ class Bottleneck(Block):
             )
         self.strides = strides
         self.activation = keras.activations.get(output_activation)
+        self.sum_quant = activation_quantizer(output_activation, "sum_quant")
 
     @property
     def keras_order(self) -> list[keras.layers.Layer]:
@@ -166,7 +168,10 @@ class Bottleneck(Block):
         residual = self.conv1(inputs, training=training)
         residual = self.conv2(residual, training=training)
         residual = self.conv3(residual, training=training)
-        return self.activation(self._carried(inputs, training) + residual)
+        outputs = self._carried(inputs, training) + residual
+        if self.sum_quant is not None:
+            return self.sum_quant(outputs, training=training)
+        return self.activation(outputs)
 
     def _carried(self, inputs: Tensor, training: bool) -> Tensor:
         if self.shortcut is not None:

@@ -14,10 +14,12 @@ from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.ssd import Ssd
 from holdfast.errors import HoldfastError
 from holdfast.geometry.sampling import Sampler
+from holdfast.models.detectors.build_quantization import build_quantization
 from holdfast.models.detectors.center_net.build_center_net import build_center_net
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.build_single_stage import build_single_stage
 from holdfast.models.detectors.two_stage.build_two_stage import build_two_stage
+from holdfast.models.layers.quantization_clock import quantized_layers
 
 _PRECISIONS = ("float32", "mixed_float16", "mixed_bfloat16")
 
@@ -63,7 +65,8 @@ def build_detector(
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        return _of_family(config, freeze_batch_norm, sampler)
+        with quantized_layers(build_quantization(config)):
+            return _of_family(config, freeze_batch_norm, sampler)
     finally:
         keras.config.set_dtype_policy(before)
 

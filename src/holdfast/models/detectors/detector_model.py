@@ -12,6 +12,8 @@ from holdfast.data.sample import GroundTruth
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.interface import Predictions, Prepared
 from holdfast.models.inference.preprocessing import Preprocessing
+from holdfast.models.layers.fake_quantization import known_range
+from holdfast.models.layers.quantization_clock import quantization
 from holdfast.models.part_names import LegacyNames
 
 
@@ -34,6 +36,8 @@ class DetectorModel(keras.Model):
         self.num_classes = num_classes
         self.legacy = legacy
         self._preprocessing = preprocessing
+        self._quantization = quantization()
+        self.clock = None if self._quantization is None else self._quantization.clock
 
     def preprocess(self, images: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor]:
         """Turn uint8 images into the network's inputs, and their sizes before the padding."""
@@ -46,6 +50,12 @@ class DetectorModel(keras.Model):
     def learning_from(self, predictions: Predictions, truth: GroundTruth) -> Predictions:
         """Give the predictions: what places learn does not travel in them."""
         return predictions
+
+    def _rounded(self, inputs: Tensor) -> Tensor:
+        """Give inputs as integers of few bits say them, in a quantized network: pixels are that."""
+        if self._quantization is None:
+            return inputs
+        return known_range(inputs, *self._preprocessing.input_range, self._quantization)
 
     def loss_terms(self, predictions: Predictions, targets: Prepared) -> dict[str, Tensor]:
         """Give the loss terms of a whole batch, without regularization."""

@@ -17,6 +17,7 @@ from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.learning_signs import LearningSigns
 from holdfast.models.detectors.place_losses import PlaceLosses
 from holdfast.models.inference.detections import Detections
+from holdfast.models.layers.quantization_clock import QuantizationClock
 from holdfast.models.part_names import LegacyNames
 
 # What `prepare` and a call return is the family's own: nested tuples of tensors.
@@ -40,6 +41,10 @@ class Detector(Protocol):
     @property
     def legacy(self) -> LegacyNames:
         """What the OD API called the parts."""
+
+    @property
+    def clock(self) -> QuantizationClock | None:
+        """What counts the steps of a network that is trained quantized; None: it is not."""
 
     @property
     def variables(self) -> list[keras.Variable]:

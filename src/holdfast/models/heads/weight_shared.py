@@ -17,6 +17,7 @@ from holdfast.models.layers.batch_norm import FusedBatchNorm
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings
 from holdfast.models.layers.dropout import Dropout
+from holdfast.models.layers.quantized_convolution import activation_quantizer
 from holdfast.models.layers.separable import full_or_separable
 
 
@@ -65,7 +66,11 @@ class WeightSharedHead(Block):
             has_activation=False,
         )
         shared = partial(
-            convolution, depth, plain_pointwise=plain_pointwise, use_bias=_needs_bias(settings)
+            convolution,
+            depth,
+            plain_pointwise=plain_pointwise,
+            use_bias=_needs_bias(settings),
+            rounds_output=False,
         )
         tower = partial(_tower, num_layers_before_predictor, shared, len(features), settings)
         self.projections = _projections(features, settings)
@@ -92,11 +97,14 @@ class WeightSharedHead(Block):
             for_classes = self.class_tower(features, training=training)
         if self.dropout is not None:
             for_classes = [self.dropout(feature, training=training) for feature in for_classes]
-        boxes = join_levels([self.boxes(feature) for feature in for_boxes], self.code_size)
+        boxes = join_levels(
+            [self.boxes(feature, training=training) for feature in for_boxes], self.code_size
+        )
         if self.box_clip_range is not None:
             boxes = ops.clip(boxes, *self.box_clip_range)
         classes = join_levels(
-            [self.classes(feature) for feature in for_classes], self.num_class_slots
+            [self.classes(feature, training=training) for feature in for_classes],
+            self.num_class_slots,
         )
         return HeadOutput(boxes, classes)
 
@@ -135,15 +143,22 @@ class SharedConvolution(Block):
                 for level in range(num_levels)
             ]
         self.activation = keras.activations.get(settings.activation)
+        self.act_quants = [
+            activation_quantizer(settings.activation, f"act_quant_{level}")
+            for level in range(num_levels)
+        ]
 
     def call(self, features: Sequence[Tensor], training: bool = False) -> list[Tensor]:
-        outputs = [self.shared(feature) for feature in features]
+        outputs = [self.shared(feature, training=training) for feature in features]
         if self.batch_norms:
             outputs = [
                 batch_norm(output, training=training)
                 for batch_norm, output in zip(self.batch_norms, outputs, strict=True)
             ]
-        return [self.activation(output) for output in outputs]
+        return [
+            self.activation(output) if act_quant is None else act_quant(output, training=training)
+            for act_quant, output in zip(self.act_quants, outputs, strict=True)
+        ]
 
 
 def _tower(

@@ -42,6 +42,14 @@ class Preprocessing:
             pixels, sizes = ops.map(self._resized, ops.convert_to_tensor(images))
         return self.normalize(pixels, sizes), sizes
 
+    @property
+    def input_range(self) -> tuple[float, float]:
+        """Between which numbers all inputs are, 0 among them."""
+        pairs = zip(self.normalization.scale, self.normalization.offset, strict=True)
+        ends = [0.0, *(self.padding or ())]
+        ends += [pixel * scale + offset for scale, offset in pairs for pixel in (0.0, 255.0)]
+        return min(ends), max(ends)
+
     def normalize(self, images: Tensor, sizes: Tensor) -> Tensor:
         """Normalize images (B, H, W, 3) that are resized and padded already; sizes are (B, 3)."""
         scale = np.array(self.normalization.scale, np.float32)

@@ -11,6 +11,11 @@ from holdfast.geometry.tensor import Tensor
 from holdfast.models.layers.batch_norm import BatchNormSettings, FusedBatchNorm
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.penalty import Penalty
+from holdfast.models.layers.quantized_convolution import (
+    activation_quantizer,
+    depthwise_convolution,
+    full_convolution,
+)
 from holdfast.models.layers.recomputation import kernel_first
 
 Kind = Literal["full", "depthwise"]
@@ -52,7 +57,8 @@ class Convolution(Block):
 
     kind: "full", or "depthwise" (filters are the input's channels, `filters` is None). padding:
     "same" as TensorFlow, which pads depending on the input's size; "explicit" the same on both
-    sides, whatever the size, for square kernels; "valid".
+    sides, whatever the size, for square kernels; "valid". rounds_output: in a quantized network;
+    not where a normalization follows elsewhere.
     """
 
     def __init__(
@@ -69,6 +75,7 @@ class Convolution(Block):
         has_activation: bool = True,
         use_bias: bool | None = None,
         bias_initializer: Any = "zeros",
+        rounds_output: bool = True,
         **keywords: Any,
     ) -> None:
         super().__init__(**keywords)
@@ -89,7 +96,9 @@ class Convolution(Block):
         self.batch_norm = None
         if has_batch_norm and settings.batch_norm is not None:
             self.batch_norm = FusedBatchNorm(settings.batch_norm, name="batch_norm")
-        self.activation = keras.activations.get(settings.activation if has_activation else None)
+        activation = settings.activation if has_activation else None
+        self.activation = keras.activations.get(activation)
+        self.act_quant = activation_quantizer(activation, "act_quant") if rounds_output else None
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         if self.margin is not None:
@@ -97,6 +106,8 @@ class Convolution(Block):
         outputs = kernel_first(self.convolution, inputs)
         if self.batch_norm is not None:
             outputs = self.batch_norm(outputs, training=training)
+        if self.act_quant is not None:
+            return self.act_quant(outputs, training=training)
         return self.activation(outputs)
 
 
@@ -115,7 +126,7 @@ def _convolution_layer(
     of_depth = settings.regularizer() if settings.regularizes_depthwise else None
     match kind:
         case "full":
-            return keras.layers.Conv2D(
+            return full_convolution()(
                 filters,
                 kernel_initializer=settings.initializer(),
                 kernel_regularizer=settings.regularizer(),
@@ -123,7 +134,7 @@ def _convolution_layer(
                 **keywords,
             )
         case "depthwise":
-            return keras.layers.DepthwiseConv2D(
+            return depthwise_convolution()(
                 depthwise_initializer=settings.initializer(),
                 depthwise_regularizer=of_depth,
                 name="convolution",

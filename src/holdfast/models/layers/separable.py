@@ -74,6 +74,7 @@ class Separable(Block):
         has_activation: bool = True,
         use_bias: bool | None = None,
         bias_initializer: Any = "zeros",
+        rounds_output: bool = True,
         **keywords: Any,
     ) -> None:
         super().__init__(**keywords)
@@ -97,6 +98,7 @@ class Separable(Block):
             has_activation=has_activation,
             use_bias=use_bias,
             bias_initializer=bias_initializer,
+            rounds_output=rounds_output,
             name="pointwise",
         )
 

@@ -12,6 +12,9 @@ from holdfast.geometry.tensor import Tensor
 from holdfast.models.features import Feature
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings
+from holdfast.models.layers.fake_quantization import fake_quantizer, quantized
+from holdfast.models.layers.quantization_clock import quantization
+from holdfast.models.layers.quantized_convolution import activation_quantizer
 from holdfast.models.layers.separable import Separable
 from holdfast.models.necks.resampling import upsample_to
 
@@ -100,8 +103,9 @@ class FusionNode(Block):
         self.pool = keras.layers.MaxPooling2D(3, strides=2, padding="same", name="pool")
         self.is_fused = len(sources) > 1
         if self.is_fused:
-            self.fusion = Fusion(combine_method, name="fusion")
+            self.fusion = Fusion(combine_method, num_maps=len(sources), name="fusion")
             self.activation = keras.activations.get(settings.activation)
+            self.act_quant = activation_quantizer(settings.activation, "act_quant")
             self.convolution = Separable(
                 depth, 3, settings=settings, has_activation=False, name="convolution"
             )
@@ -118,16 +122,27 @@ class FusionNode(Block):
             maps.append(feature)
         if not self.is_fused:
             return maps[0]
-        return self.convolution(self.activation(self.fusion(maps)), training=training)
+        fused = self.fusion(maps, training=training)
+        if self.act_quant is not None:
+            return self.convolution(self.act_quant(fused, training=training), training=training)
+        return self.convolution(self.activation(fused), training=training)
 
 
 class Fusion(keras.layers.Layer):
-    """Add maps, each times a learned weight."""
+    """Add maps, each times a learned weight.
 
-    def __init__(self, combine_method: CombineMethod, **keywords: Any) -> None:
+    num_maps: how many, which matters in a quantized network: each product and sum is rounded.
+    """
+
+    def __init__(
+        self, combine_method: CombineMethod, *, num_maps: int = 0, **keywords: Any
+    ) -> None:
         super().__init__(**keywords)
         self.combine_method = combine_method
         self.combine_weights = None
+        numbers = range(num_maps if quantization() is not None else 0)
+        self.product_quants = [fake_quantizer(f"product_quant_{number}") for number in numbers]
+        self.sum_quants = [fake_quantizer(f"sum_quant_{number}") for number in numbers[1:]]
 
     def build(self, input_shapes: Sequence[tuple[int | None, ...]]) -> None:
         if self.combine_method != "sum":
@@ -139,11 +154,28 @@ class Fusion(keras.layers.Layer):
                 name="combine_weights",
             )
 
-    def call(self, inputs: Sequence[Tensor]) -> Tensor:
+    def call(self, inputs: Sequence[Tensor], training: bool = False) -> Tensor:
+        if self.product_quants:
+            return self._rounded_sum(inputs, training)
         if self.combine_weights is None:
             return sum(inputs[1:], start=inputs[0])
         weights = ops.cast(self._weights(), self.compute_dtype)
         return sum(weights[index] * feature for index, feature in enumerate(inputs))
+
+    def _rounded_sum(self, inputs: Sequence[Tensor], training: bool) -> Tensor:
+        products = list(inputs)
+        if self.combine_weights is not None:
+            weights = ops.cast(self._weights(), self.compute_dtype)
+            products = [
+                quantized(product_quant, weights[index] * feature, training=training)
+                for index, (product_quant, feature) in enumerate(
+                    zip(self.product_quants, inputs, strict=True)
+                )
+            ]
+        total = products[0]
+        for sum_quant, product in zip(self.sum_quants, products[1:], strict=True):
+            total = quantized(sum_quant, total + product, training=training)
+        return total
 
     def _weights(self) -> Tensor:
         weights = ops.convert_to_tensor(self.combine_weights)  # (inputs, 1)

@@ -12,6 +12,7 @@ from holdfast.geometry.tensor import Tensor
 from holdfast.models.features import Feature
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings, Padding
+from holdfast.models.layers.fake_quantization import fake_quantizer, quantized
 from holdfast.models.layers.separable import full_or_separable
 from holdfast.models.necks.resampling import upsample_to
 
@@ -59,6 +60,7 @@ class Fpn(Block):
         levels = range(1, len(features) + 1)
         self.laterals = [_lateral(depth, settings, f"lateral_{level}") for level in levels]
         self.smoothings = [convolution(f"smoothing_{level}") for level in levels[:-1]]
+        self.sum_quants = [fake_quantizer(f"sum_quant_{level}") for level in levels[:-1]]
         steps = range(1, num_coarse_levels + 1)
         self.coarse = [convolution(f"coarse_{step}", strides=2) for step in steps]
         self.features = tuple(
@@ -72,10 +74,11 @@ class Fpn(Block):
         ]
         outputs = [coarsest]  # finest first
         above = coarsest
-        for lateral, smoothing, factor in zip(
-            reversed(finer), reversed(self.smoothings), reversed(self.factors), strict=True
+        for lateral, smoothing, factor, sum_quant in zip(
+            *map(reversed, (finer, self.smoothings, self.factors, self.sum_quants)), strict=True
         ):
             merged = upsample_to(above, lateral, factor) + lateral
+            merged = quantized(sum_quant, merged, training=training)
             smoothed = smoothing(merged, training=training)
             outputs.insert(0, smoothed)
             above = smoothed if self.upsamples_smoothed else merged

@@ -21,6 +21,12 @@ from holdfast.models.layers.batch_norm import (
     batch_norms,
     collected_statistics,
 )
+from holdfast.models.layers.fake_quantization import (
+    SeenRange,
+    fake_quantizers,
+    joined_ranges,
+    observed_ranges,
+)
 from holdfast.models.layers.observation import layer_group
 from holdfast.models.layers.randomness import looking_at
 from holdfast.training.step.averaging import MovingAverages
@@ -84,6 +90,7 @@ class TrainingStep:
         self.class_weights = class_weights
         self.penalizes = penalizes
         self.seed = seed
+        self._quantizers = fake_quantizers(detector)
         self.groups = tuple(dict.fromkeys(layer_group(variable.path) for variable in variables))
         self._strategy = tf.distribute.get_strategy()
         self._expected: Any = None
@@ -160,6 +167,8 @@ class TrainingStep:
         tf.cond(moves, update, lambda: False)
         if self.loss_scale is not None:
             self.loss_scale.update(is_finite)
+        if self.detector.clock is not None:
+            self.detector.clock.step.assign(step + 1)
         return StepOutcome(
             losses={name: self._first(value) for name, value in losses.items()},
             learning_rate=learning_rate,
@@ -210,10 +219,11 @@ class TrainingStep:
     def _at_once(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
         prepared, lesson = self._prepared(batch), self._lesson(batch)
         normalizers = self._normalizers(batch, prepared)
-        with tf.GradientTape() as tape:
+        with tf.GradientTape() as tape, observed_ranges() as seen:
             losses = self._terms(batch, prepared, lesson, normalizers)
             total = self._scaled(tf.add_n(list(losses.values())))
         gradients = tape.gradient(total, self._values())
+        self._follow_ranges(self._joined(self._unseen(), seen))
         penalty, more = self._penalty_gradients(after=gradients)
         return losses | penalty, list(map(_added, gradients, more))
 
@@ -229,28 +239,53 @@ class TrainingStep:
         ]
         names = tuple(normalizers)
 
-        def piece(index: Tensor, sums: Any, gradients: Any, statistics: Any) -> Any:
+        def piece(index: Tensor, sums: Any, gradients: Any, statistics: Any, reaches: Any) -> Any:
             own = tf.nest.map_structure(lambda v: None if v is None else v[index], pieces)
             prepared, lesson = self._prepared(own), self._lesson(own)
-            with tf.GradientTape() as tape, collected_statistics() as seen:
+            with (
+                tf.GradientTape() as tape,
+                collected_statistics() as seen,
+                observed_ranges() as ranges,
+            ):
                 terms = self._terms(own, prepared, lesson, normalizers)
                 total = self._scaled(tf.add_n(list(terms.values())))
             more = tape.gradient(total, self._values(), unconnected_gradients="zero")
             gradients = [old + new for old, new in zip(gradients, more, strict=True)]
             sums = [old + terms[name] for old, name in zip(sums, names, strict=True)]
-            return index + 1, sums, gradients, _followed(norms, statistics, seen)
+            followed = _followed(norms, statistics, seen)
+            return index + 1, sums, gradients, followed, self._joined(reaches, ranges)
 
         norms = [each for each in batch_norms(self.detector) if not each.settings.is_frozen]
-        _, sums, gradients, statistics = tf.while_loop(
+        zeros = [tf.zeros(()) for _ in names]
+        _, sums, gradients, statistics, reaches = tf.while_loop(
             lambda index, *_: index < self.accumulation,
             piece,
-            (0, [tf.zeros(()) for _ in names], start, [_statistics(norm) for norm in norms]),
+            (0, zeros, start, [_statistics(norm) for norm in norms], self._unseen()),
             parallel_iterations=1,
         )
+        self._follow_ranges(reaches)
         for norm, (mean, variance) in zip(norms, statistics, strict=True):
             norm.moving_mean.assign(mean)
             norm.moving_variance.assign(variance)
         return dict(zip(names, sums, strict=True)) | penalty, list(gradients)
+
+    def _unseen(self) -> list[Tensor]:
+        """Give what is known of each quantizer's values before there are any."""
+        return [tf.zeros((2,)) for _ in self._quantizers]
+
+    def _joined(self, reaches: Sequence[Tensor], seen: Sequence[SeenRange]) -> list[Tensor]:
+        return joined_ranges(self._quantizers, reaches, seen)
+
+    def _follow_ranges(self, reaches: Sequence[Tensor]) -> None:
+        """Let quantizers follow what they saw in this step, on all replicas."""
+        if not reaches:
+            return
+        context = tf.distribute.get_replica_context()
+        everywhere = context.all_gather(tf.stack(reaches)[None], axis=0)  # (replicas, Q, 2)
+        for quantizer, reach in zip(
+            self._quantizers, tf.unstack(tf.reduce_max(everywhere, axis=0)), strict=True
+        ):
+            quantizer.follow(reach)
 
     def _terms(
         self,

@@ -94,7 +94,8 @@ class SingleStageDetector(DetectorModel):
 
     def parts(self) -> Mapping[str, keras.layers.Layer]:
         """Give the parts by name, in the order in which an image passes them."""
-        return {"backbone": self.backbone, "neck": self.neck, "head": self.head}
+        parts = {"backbone": self.backbone, "neck": self.neck, "head": self.head}
+        return parts if self.clock is None else parts | {"quantization": self.clock}
 
     def call(
         self,
@@ -105,7 +106,7 @@ class SingleStageDetector(DetectorModel):
         training: bool = False,
     ) -> Predictions:
         """Predict; sizes, truth and what was prepared are for detectors of two stages."""
-        padded = pad_to_multiple(inputs, self.settings.pad_to_multiple)
+        padded = pad_to_multiple(self._rounded(inputs), self.settings.pad_to_multiple)
         features = self.neck(self.backbone(padded, training=training), training=training)
         output = self.head(features, training=training)
         return Predictions(
