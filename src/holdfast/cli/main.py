@@ -26,6 +26,7 @@ from holdfast.cli.plan.plan_command import plan
 from holdfast.cli.predict_command import predict
 from holdfast.cli.quiet import library_noise_caught
 from holdfast.cli.replay_command import replay
+from holdfast.cli.search.search_command import search
 from holdfast.cli.train.train_command import train
 from holdfast.errors import HoldfastError
 
@@ -50,7 +51,7 @@ _LOOKS_AT_IMAGES = {
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
     "Look": (check, inspect, plan, doctor),
-    "Train": (train, evaluate, adapt, replay),
+    "Train": (train, evaluate, adapt, search, replay),
     "Use": (export, predict),
 }
 for _group, _commands in _GROUPS.items():
