@@ -13,7 +13,7 @@ from holdfast.cli.main import app
 GROUPS = {
     "Start": ["new", "convert", "demo"],
     "Look": ["check", "inspect", "plan", "doctor"],
-    "Train": ["train", "evaluate", "adapt", "search", "replay"],
+    "Train": ["train", "evaluate", "adapt", "search", "profile", "replay"],
     "Use": ["export", "predict"],
     "Cloud": ["cloud"],
 }

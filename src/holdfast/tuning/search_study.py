@@ -241,24 +241,29 @@ def _optuna() -> Any:
     return optuna
 
 
+class _KernelLock:
+    """Lets one process at a time write; Optuna's own lock is a file that a kill leaves behind."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._claim: FileClaim | None = None
+
+    def acquire(self) -> bool:
+        """Wait until nobody else writes."""
+        self._claim = waited_for(self._path)
+        return True
+
+    def release(self) -> None:
+        """Let others write."""
+        if self._claim is not None:
+            self._claim.release()
+
+
 def _backend(path: Path) -> Any:
-    from optuna.storages.journal import BaseJournalFileLock, JournalFileBackend
+    from optuna.storages.journal import JournalFileBackend
 
-    class KernelLock(BaseJournalFileLock):
-        """Optuna's own lock is a file that a killed process leaves behind."""
-
-        def __init__(self) -> None:
-            self._claim: FileClaim | None = None
-
-        def acquire(self) -> bool:
-            self._claim = waited_for(path.parent / "claims" / "journal")
-            return True
-
-        def release(self) -> None:
-            if self._claim is not None:
-                self._claim.release()
-
-    return JournalFileBackend(str(path.absolute()), KernelLock())
+    lock: Any = _KernelLock(path.parent / "claims" / "journal")
+    return JournalFileBackend(str(path.absolute()), lock)
 
 
 def _pruner(evaluations: int) -> Any:

@@ -22,6 +22,7 @@ from holdfast.models.layers.batch_norm import (
 )
 from holdfast.models.layers.observation import layer_group
 from holdfast.models.layers.randomness import looking_at
+from holdfast.runs.trace_marks import OPTIMIZER_SCOPE
 from holdfast.training.step.averaging import MovingAverages
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import StepOptimizer
@@ -160,10 +161,11 @@ class TrainingStep:
         )
 
     def _update(self, gradients: Any, learning_rate: Tensor, computed: list[Tensor]) -> bool:
-        with _after(computed):
-            self.optimizer.apply(gradients, learning_rate)
-        if self.averages is not None:
-            self.averages.update(self.optimizer.updates)
+        with tf.name_scope(OPTIMIZER_SCOPE):
+            with _after(computed):
+                self.optimizer.apply(gradients, learning_rate)
+            if self.averages is not None:
+                self.averages.update(self.optimizer.updates)
         return True
 
     def _local(self, values: Any) -> list[Tensor]:
