@@ -18,7 +18,7 @@ _NO_RATE_HELPS = 1  # exit code of `holdfast doctor --learning-rate`
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestedRates:
+class RangeAnswer:
     """What the range test says."""
 
     proposed: float
@@ -32,7 +32,7 @@ class TestedRates:
         return Span(low=float(f"{low:.2g}"), high=float(f"{high:.2g}"), is_log=True, is_whole=False)
 
 
-def tested_rates(arguments: Sequence[str], out: Path) -> TestedRates:
+def range_answer(arguments: Sequence[str], out: Path) -> RangeAnswer:
     """Run the range test of the doctor once, and keep its answer and its curve.
 
     arguments: the config's file and its --set options.
@@ -55,11 +55,11 @@ def tested_rates(arguments: Sequence[str], out: Path) -> TestedRates:
             "No rate made the loss fall in the range test: something else keeps it from learning.",
             fix=f"`holdfast doctor {arguments[0]}` looks for it. The curve: {out / PICTURE_NAME}",
         )
-    return TestedRates(proposed=found["proposed"], rises_from=found["loss_rises_from"])
+    return RangeAnswer(proposed=found["proposed"], rises_from=found["loss_rises_from"])
 
 
 def narrowed(
-    space: Sequence[Dimension], path: str, name: str, tested: TestedRates
+    space: Sequence[Dimension], path: str, name: str, tested: RangeAnswer
 ) -> tuple[Dimension, ...]:
     """Cut the range of the rate to what the test left, or add it.
 

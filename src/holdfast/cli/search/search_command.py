@@ -144,7 +144,7 @@ def _request(
     """Read what is asked for; the range test runs in here."""
     from holdfast.cli.set_option import parse_assignments
     from holdfast.config.load import load_config
-    from holdfast.tuning.narrowed_range import narrowed, tested_rates
+    from holdfast.tuning.narrowed_range import narrowed, range_answer
     from holdfast.tuning.search_loop import SearchRequest
     from holdfast.tuning.search_space import LEARNING_RATE, parse_space, rate_path
     from holdfast.tuning.trial_settings import curve_of
@@ -163,7 +163,7 @@ def _request(
         path = rate_path(curve)
         terminal.print("range test: a few steps whose learning rate rises …")
         given = [part for each in assignments for part in ("--set", each)]
-        tested = tested_rates([str(config), *given], out)
+        tested = range_answer([str(config), *given], out)
         space = narrowed(space, path, LEARNING_RATE, tested)
         terminal.print(f"range test: {tested.proposed:.2g} proposed, so {space[0]} is searched.")
     return SearchRequest(
