@@ -30,6 +30,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/input_pipeline.py
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/plan_time.py
+	$(BIN)/python benchmarks/profile_cost.py
 
 bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py
@@ -41,6 +42,7 @@ bench-memory: .venv/installed
 # Hours: each of 21 trainings takes 5 to 10 minutes.
 bench-accuracy: .venv/installed
 	$(BIN)/python benchmarks/fine_tuning.py
+	$(BIN)/python benchmarks/search_rate.py
 
 .venv/installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer: make PYTHON=/path/to/python test"; exit 1; }

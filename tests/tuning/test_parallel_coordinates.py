@@ -29,14 +29,14 @@ def rows(picture, column: int, color: tuple[int, int, int]) -> np.ndarray:
 def test_the_best_line_goes_through_its_values():
     trials = [record(0, 0.001, "a", 0.1), record(1, 1.0, "b", 0.9), record(2, 0.03, "a", None)]
     picture = draw_trials(SPACE, trials, metric="mAP", is_minimized=False)
-    assert picture.shape == (480, 90 + 90 + 2 * 230, 3)
-    top = rows(picture, 92, BEST).mean()
+    assert picture.shape == (480, 110 + 60 + 2 * 230, 3)
+    top = rows(picture, 112, BEST).mean()
     assert top < 60  # the highest rate
     lowest = draw_trials(SPACE, trials, metric="loss", is_minimized=True)
-    assert rows(lowest, 92, BEST).mean() > 400  # the lowest loss is at the lowest rate
+    assert rows(lowest, 112, BEST).mean() > 400  # the lowest loss is at the lowest rate
 
 
 def test_no_trial_gives_axes_only():
     picture = draw_trials(SPACE, [], metric="mAP", is_minimized=False)
-    assert rows(picture, 92, BEST).size == 0
+    assert rows(picture, 112, BEST).size == 0
     assert picture.max() > 200

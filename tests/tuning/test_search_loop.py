@@ -46,8 +46,8 @@ def legal(monkeypatch):
 
     whole = search_loop.check_config
 
-    def check(*arguments):
-        report = whole(*arguments)
+    def check(*arguments, **options):
+        report = whole(*arguments, **options)
         errors = tuple(each for each in report.errors if "record" not in each.message)
         return type(report)(**(vars(report) | {"errors": errors}))
 
@@ -163,7 +163,7 @@ import pickle, sys
 from tests.tuning import pretended_holdfast
 from holdfast.tuning import trial_process, search_loop
 trial_process.holdfast_command = pretended_holdfast.command
-search_loop._check = lambda request: None
+search_loop.check_request = lambda request: None
 request = pickle.loads(bytes.fromhex(sys.argv[1]))
 search_loop.search(request, search_loop.open_study(request), search_loop.SearchReporter())
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,14 +16,13 @@ from holdfast.tuning.search_space import Dimension, Span, Value
 from holdfast.tuning.search_study import TrialRecord
 
 _HEIGHT, _AXIS_WIDTH = 480, 230
-_MARGIN = (90, 50, 60, 90)  # left, top, bottom, right
+_MARGIN = (110, 50, 60, 60)  # left, top, bottom, right
 _PAPER: Color = (24, 26, 30)
 _INK: Color = (232, 234, 237)
 _WORST: Color = (52, 60, 110)
 _BETTER: Color = (66, 212, 244)
 _BEST: Color = (255, 205, 70)
 _TICKS = 5
-_LONGEST = 26  # characters of a name above an axis: of a path, its end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ def draw_trials(
         ]
         is_best = rank == len(ranked) - 1
         color = _BEST if is_best else _mixed(rank / max(len(ranked) - 1, 1))
-        pen.line(points, fill=color, width=3 if is_best else 1)
+        pen.line(points, fill=color, width=3 if is_best else 2)
     write(pen, (left, _HEIGHT - LINE_HEIGHT - 4), _legend(len(shown), len(trials)), _INK)
     return np.asarray(picture)
 
@@ -90,7 +90,7 @@ def _metric_axis(metric: str, trials: Sequence[TrialRecord]) -> _Upright:
 
 def _draw_axis(pen: ImageDraw.ImageDraw, column: int, axis: _Upright) -> None:
     pen.line([(column, _row(0.0)), (column, _row(1.0))], fill=_INK)
-    name = axis.name if len(axis.name) <= _LONGEST else f"…{axis.name[-_LONGEST:]}"
+    name = re.split(r"[./]", axis.name)[-1]  # of a path, its end
     write(pen, (column - text_width(name) // 2, 14), name, _INK)
     for share, label in axis.ticks:
         row = _row(share)

@@ -43,6 +43,7 @@ class SearchRequest:
     steps: int
     evaluate_every: int
     seed: int = 0
+    use: tuple[str, ...] = ()  # parts of a user's own, as --use takes them
     plan_options: tuple[str, ...] = ()  # that `holdfast plan` and `holdfast train` both take
 
     @property
@@ -57,7 +58,7 @@ class SearchRequest:
 
     def base(self) -> TrainEvalPipelineConfig:
         """Read the config that the trials vary."""
-        return load_config(self.config, self.overrides)
+        return load_config(self.config, self.overrides, self.use)
 
     def variant(self, settings: Mapping[str, Value]) -> Variant:
         """Give what a trial changes."""
@@ -83,7 +84,7 @@ class SearchReporter:
 
 def open_study(request: SearchRequest) -> SearchStudy:
     """Begin a search, or go on with it, when everything that it would try is legal."""
-    _check(request)
+    check_request(request)
     digest = hashlib.sha256(encode(request.base()).encode()).hexdigest()
     return SearchStudy(
         request.out,
@@ -176,7 +177,7 @@ def _assignments(*overrides: Mapping[str, str]) -> list[str]:
     return [part for path, value in merged.items() for part in ("--set", f"{path}={value}")]
 
 
-def _check(request: SearchRequest) -> None:
+def check_request(request: SearchRequest) -> None:
     """Raise every mistake of the config, and of each value at the ends of what is searched."""
     if not request.space:
         raise HoldfastError(
@@ -190,7 +191,8 @@ def _check(request: SearchRequest) -> None:
     problems: dict[tuple[str, str], Problem] = {}
     for settings in _corners(request.space):
         variant = request.variant(settings)
-        report = check_config(request.config, {**request.overrides, **variant.overrides})
+        overrides = {**request.overrides, **variant.overrides}
+        report = check_config(request.config, overrides, use=request.use)
         problems |= {(each.path, each.message): each for each in report.errors}
     if problems:
         raise ConfigError(str(request.config), problems.values())

@@ -6,18 +6,21 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli.options import (
     ConfigArgument,
+    ImportOption,
     JsonOption,
     MemoryOption,
     Precision,
     PrecisionOption,
     SetOption,
+    UseOption,
 )
 from holdfast.errors import HoldfastError
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.tuning.search_loop import SearchRequest
+    from holdfast.tuning.search_space import Dimension
     from holdfast.tuning.search_study import SearchStudy
 
 _RUNGS = 9  # evaluations of a trial: Hyperband decides after 1 and 3 of them
@@ -88,6 +92,8 @@ def search(
     memory: MemoryOption = None,
     precision: PrecisionOption = Precision.FLOAT32,
     assignments: SetOption = None,
+    imports: ImportOption = None,
+    use: UseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search for settings that train well, in many short trainings.
@@ -103,82 +109,88 @@ def search(
     Example: `holdfast search pipeline.config --over learning-rate=log:1e-4..1e-1 --over
     train_config.batch_size=4,8 --trials 30 --steps 900 --out searches/rate`
     """
-    from holdfast.cli.search.search_report import PrintingReporter, print_search
+    from holdfast.cli.quiet import import_parts
+    from holdfast.cli.search.search_report import PrintingReporter
+    from holdfast.cli.set_option import parse_assignments
     from holdfast.cli.terminal import console, error_console
     from holdfast.files import refuse_remote
-    from holdfast.tuning.search_loop import open_study
+    from holdfast.tuning.search_loop import SearchRequest, open_study
     from holdfast.tuning.search_loop import search as search_trials
     from holdfast.tuning.trial_process import SearchStoppedError
 
     refuse_remote(out, "the folder of a search")
-    terminal = error_console() if as_json else console()
-    options = ("--precision", precision.value, *(("--memory", memory) if memory else ()))
-    request = _request(
-        config, out, over or [], assignments or [], steps, evaluate_every, learning_rate_range,
-        terminal, trials=trials, metric=metric, seed=seed, plan_options=options,
-    )  # fmt: skip
-    study = open_study(request)
-    terminal.print(
-        f"{_searched(request)}; {trials} trials of {request.steps} steps", soft_wrap=True
+    import_parts(imports)
+    overrides = parse_assignments(assignments or [])
+    length = steps or _length(config, overrides, use or [])
+    draft = SearchRequest(
+        config=config,
+        overrides=overrides,
+        space=(),
+        out=out,
+        trials=trials,
+        metric=metric,
+        steps=length,
+        evaluate_every=evaluate_every or max(length // _RUNGS, 1),
+        seed=seed,
+        use=tuple(use or ()),
+        plan_options=_plan_options(precision.value, memory, imports or [], use or []),
     )
+    terminal = error_console() if as_json else console()
+    request = replace(draft, space=_space(draft, over or [], learning_rate_range, terminal))
+    study = open_study(request)
+    terminal.print(f"searching over {', '.join(map(str, request.space))}", soft_wrap=True)
     try:
         with _stoppable():
             search_trials(request, study, PrintingReporter(terminal, request))
-    except SearchStoppedError:
+    except (SearchStoppedError, KeyboardInterrupt):
         terminal.print("Stopped, and saved. The same command goes on with the search.")
         raise typer.Exit(1) from None
-    _end(terminal, request, study, as_json, print_search)
+    _end(terminal, request, study, as_json)
 
 
-def _request(
-    config: Path,
-    out: Path,
-    over: list[str],
-    assignments: list[str],
-    steps: int | None,
-    evaluate_every: int | None,
-    tests_range: bool,
-    terminal: Console,
-    **others: Any,
-) -> SearchRequest:
-    """Read what is asked for; the range test runs in here."""
-    from holdfast.cli.set_option import parse_assignments
+def _length(config: Path, overrides: dict[str, str], use: list[str]) -> int:
     from holdfast.config.load import load_config
-    from holdfast.tuning.narrowed_range import narrowed, range_answer
-    from holdfast.tuning.search_loop import SearchRequest
-    from holdfast.tuning.search_space import LEARNING_RATE, parse_space, rate_path
-    from holdfast.tuning.trial_settings import curve_of
 
-    overrides = parse_assignments(assignments)
-    base = load_config(config, overrides)
-    length = steps or (base.train_config.num_steps if base.train_config else 0)
-    if not length:
+    train = load_config(config, overrides, use).train_config
+    if train is None or not train.num_steps:
         raise HoldfastError(
             "The config does not say how long to train.",
             fix="Set train_config.num_steps, or give --steps.",
         )
-    curve = curve_of(base, length)
+    return train.num_steps
+
+
+def _plan_options(
+    precision: str, memory: str | None, imports: list[str], use: list[str]
+) -> tuple[str, ...]:
+    """Write what is passed on to `holdfast plan` and `holdfast train`."""
+    given = [("--precision", precision), *(("--import", each) for each in imports)]
+    given += [("--use", each) for each in use]
+    given += [("--memory", memory)] if memory is not None else []
+    return tuple(part for pair in given for part in pair)
+
+
+def _space(
+    draft: SearchRequest, over: list[str], tests_range: bool, terminal: Console
+) -> tuple[Dimension, ...]:
+    """Read what is searched over; the range test runs in here, when all else is legal."""
+    from holdfast.tuning.narrowed_range import narrowed, range_answer
+    from holdfast.tuning.search_loop import check_request
+    from holdfast.tuning.search_space import LEARNING_RATE, parse_space, rate_path
+    from holdfast.tuning.trial_settings import curve_of
+
+    curve = curve_of(draft.base(), draft.steps)
     space = parse_space(over, curve)
-    if tests_range:
-        path = rate_path(curve)
-        terminal.print("range test: a few steps whose learning rate rises …")
-        given = [part for each in assignments for part in ("--set", each)]
-        tested = range_answer([str(config), *given], out)
-        space = narrowed(space, path, LEARNING_RATE, tested)
-        terminal.print(f"range test: {tested.proposed:.2g} proposed, so {space[0]} is searched.")
-    return SearchRequest(
-        config=config,
-        overrides=overrides,
-        space=space,
-        out=out,
-        steps=length,
-        evaluate_every=evaluate_every or max(length // _RUNGS, 1),
-        **others,
-    )
-
-
-def _searched(request: SearchRequest) -> str:
-    return f"searching over {', '.join(map(str, request.space))}"
+    if not tests_range:
+        return space
+    path = rate_path(curve)
+    if space:
+        check_request(replace(draft, space=space))
+    terminal.print("range test: some steps whose learning rate rises …")
+    given = [part for each in draft.overrides.items() for part in ("--set", "=".join(each))]
+    tested = range_answer([str(draft.config), *given], draft.out)
+    terminal.print(f"range test: a rate of {tested.proposed:.2g} is proposed")
+    return narrowed(space, path, LEARNING_RATE, tested)
 
 
 @contextmanager
@@ -195,9 +207,8 @@ def _stoppable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _end(
-    terminal: Console, request: SearchRequest, study: SearchStudy, as_json: bool, show: Any
-) -> None:
+def _end(terminal: Console, request: SearchRequest, study: SearchStudy, as_json: bool) -> None:
+    from holdfast.cli.search.search_report import print_search
     from holdfast.tuning.search_result import search_document, write_best, write_picture
 
     best = write_best(request, study)
@@ -206,5 +217,5 @@ def _end(
         document = search_document(request, study, best) | {"picture": str(picture)}
         typer.echo(json.dumps(document, indent=1))
     else:
-        show(terminal, request, study, best, picture)
+        print_search(terminal, request, study, best, picture)
     raise typer.Exit(0 if best is not None else 1)
