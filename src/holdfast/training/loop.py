@@ -46,7 +46,7 @@ class TrainingResult:
     measured_peak_bytes: int
 
 
-class StepTracer(Protocol):
+class TraceTaker(Protocol):
     """Traces some steps of a training, and says what it saw."""
 
     def done(self, steps: int) -> Mapping[str, Any] | None:
@@ -61,7 +61,7 @@ def train(
     folder: Path | None = None,
     reporter: Reporter | None = None,
     strategy: tf.distribute.Strategy | None = None,
-    tracer: StepTracer | None = None,
+    tracer: TraceTaker | None = None,
 ) -> TrainingResult:
     """Train by a config in a run folder; a run that exists is resumed.
 
@@ -135,7 +135,7 @@ class _Loop:
     stopping: Stopping
     agreement: Agreement
     reporter: Reporter
-    tracer: StepTracer | None
+    tracer: TraceTaker | None
 
     def run(self, start: int) -> tuple[str, int]:
         """Step until the end, an interruption, or until it no longer gets better."""

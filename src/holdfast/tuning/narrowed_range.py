@@ -14,7 +14,6 @@ from holdfast.tuning.trial_process import error_of, run_quietly
 
 RESULT_NAME, PICTURE_NAME = "learning-rate.json", "learning-rate.png"
 _BELOW, _ABOVE = 10.0, 5.0  # times the proposal: what is best for long is often lower
-_NO_RATE_HELPS = 1  # exit code of `holdfast doctor --learning-rate`
 
 
 @dataclass(frozen=True, kw_only=True)
