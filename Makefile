@@ -31,6 +31,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/plan_time.py
 	$(BIN)/python benchmarks/predict_speed.py
+	$(BIN)/python benchmarks/profile_cost.py
 
 bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py
@@ -43,6 +44,7 @@ bench-memory: .venv/installed
 bench-accuracy: .venv/installed
 	$(BIN)/python benchmarks/fine_tuning.py
 	$(BIN)/python benchmarks/quantized_accuracy.py
+	$(BIN)/python benchmarks/search_rate.py
 
 .venv/installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer: make PYTHON=/path/to/python test"; exit 1; }

@@ -13,7 +13,7 @@ from holdfast.cli.main import app
 GROUPS = {
     "Start": ["new", "convert", "demo", "weights"],
     "Look": ["check", "inspect", "plan", "doctor"],
-    "Train": ["train", "evaluate", "adapt", "replay"],
+    "Train": ["train", "evaluate", "adapt", "search", "profile", "replay"],
     "Use": ["export", "predict", "compare"],
     "Cloud": ["cloud"],
 }

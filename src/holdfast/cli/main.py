@@ -25,8 +25,10 @@ from holdfast.cli.inspect.inspect_command import inspect
 from holdfast.cli.new.new_command import new
 from holdfast.cli.plan.plan_command import plan
 from holdfast.cli.predict_command import predict
+from holdfast.cli.profile.profile_command import profile
 from holdfast.cli.quiet import library_noise_caught
 from holdfast.cli.replay_command import replay
+from holdfast.cli.search.search_command import search
 from holdfast.cli.train.train_command import train
 from holdfast.cli.weights.weights_group import weights
 from holdfast.errors import HoldfastError
@@ -52,7 +54,7 @@ _LOOKS_AT_IMAGES = {
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, convert, demo),
     "Look": (check, inspect, plan, doctor),
-    "Train": (train, evaluate, adapt, replay),
+    "Train": (train, evaluate, adapt, search, profile, replay),
     "Use": (export, predict, compare),
 }
 for _group, _commands in _GROUPS.items():

@@ -312,6 +312,11 @@ class Journal:
         if self.run is not None:
             self.run.events.append(step, "vitals", **values)
 
+    def profiled(self, step: int, values: Mapping[str, Any]) -> None:
+        """Note where the time of some steps went, the last of them this one."""
+        if self.run is not None:
+            self.run.events.append(step, "profile", **values)
+
     def captured(self, step: int, **values: Any) -> None:
         """Note that a step was put into a capsule."""
         if self.run is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import tensorflow as tf
 
@@ -45,6 +46,13 @@ class TrainingResult:
     measured_peak_bytes: int
 
 
+class TraceTaker(Protocol):
+    """Traces some steps of a training, and says what it saw."""
+
+    def done(self, steps: int) -> Mapping[str, Any] | None:
+        """Hear how many steps are done; after the last one traced, give what the run notes."""
+
+
 def train(
     config: TrainEvalPipelineConfig,
     run: str | Path,
@@ -53,11 +61,13 @@ def train(
     folder: Path | None = None,
     reporter: Reporter | None = None,
     strategy: tf.distribute.Strategy | None = None,
+    tracer: TraceTaker | None = None,
 ) -> TrainingResult:
     """Train by a config in a run folder; a run that exists is resumed.
 
     folder: where the config lies, for the relative paths in it. strategy: the devices, by default
     chosen by what there is; on several machines it must be chosen before any tensor is made.
+    tracer: looks closely at some steps.
     Whatever stops the training, the run can be resumed by calling this again.
     """
     settings, reporter = settings or TrainingSettings(), reporter or Reporter()
@@ -85,6 +95,7 @@ def train(
             stopping=stopping,
             agreement=agreement,
             reporter=reporter,
+            tracer=tracer,
         )
         ended, steps = loop.run(start)
         return TrainingResult(
@@ -125,6 +136,7 @@ class _Loop:
     stopping: Stopping
     agreement: Agreement
     reporter: Reporter
+    tracer: TraceTaker | None
 
     def run(self, start: int) -> tuple[str, int]:
         """Step until the end, an interruption, or until it no longer gets better."""
@@ -135,10 +147,12 @@ class _Loop:
         done = start
         with interruptions() as interruption:
             is_over = self._evaluate(done) if self._owes_evaluation(done) else self._is_over()
+            self._trace(done)
             while done < session.steps and not is_over:
                 progress = stepper.take(done)
                 done = progress.step
                 reporter.stepped(progress)
+                self._trace(done)
                 is_stopped = self.agreement.any(interruption.signal_name is not None)
                 is_urgent = watching.look(done)
                 if self._saves(done) or is_stopped or is_urgent:
@@ -147,6 +161,12 @@ class _Loop:
                     return INTERRUPTED, done
                 is_over = self._evaluates(done) and self._evaluate(done)
         return (NO_LONGER_BETTER if is_over else DONE), done
+
+    def _trace(self, step: int) -> None:
+        """Let the tracer begin or end; what it saw is an event."""
+        found = self.tracer.done(step) if self.tracer is not None else None
+        if found is not None:
+            self.journal.profiled(step, found)
 
     def _is_over(self) -> bool:
         """Tell whether it no longer gets better."""

@@ -10,7 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from holdfast.cli.terminal import print_error
-from holdfast.training.surviving.supervised import join_supervisor, needs_supervisor
+from holdfast.training.surviving.supervised import (
+    end_with_program,
+    join_supervisor,
+    needs_supervisor,
+)
 from holdfast.training.surviving.supervisor import FAILED, TrainingDiedError, supervise
 
 
@@ -19,6 +23,7 @@ def supervised(terminal: Console, run: Path, memory_bytes: int | None = None) ->
 
     run: where the command trains. memory_bytes: what the training may hold (--memory).
     """
+    end_with_program()
     if not (needs_supervisor() and _is_own_process()):
         join_supervisor()
         return

@@ -153,6 +153,15 @@ def train(
             show_default=False,
         ),
     ] = None,
+    profile_at: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="STEP",
+            help="Trace some steps from this one on: where their time goes, as `holdfast profile`.",
+            show_default=False,
+        ),
+    ] = None,
     precision: PrecisionOption = Precision.FLOAT32,
     accumulate: AccumulateOption = 1,
     rematerialize: RematerializeOption = False,
@@ -210,6 +219,7 @@ def train(
         overrides=overrides,
         use=tuple(use or ()),
         run=run,
+        profile_at=profile_at,
         settings=TrainingSettings(
             steps=steps,
             seed=seed,
@@ -252,6 +262,7 @@ class Job:
     overrides: dict[str, str]
     use: tuple[str, ...]
     run: Path
+    profile_at: int | None  # the first step that is traced
     settings: TrainingSettings
 
     @property
@@ -314,6 +325,7 @@ def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingR
 
     strategy = load_strategy()
     from holdfast.cli.terminal import print_error
+    from holdfast.cli.train.run_profiler import run_profiler
     from holdfast.cli.train.train_data import print_data
     from holdfast.cli.train.train_report import TrainReporter
     from holdfast.config.load import load_config
@@ -327,8 +339,9 @@ def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingR
     images = print_data(terminal, config, job.folder)
     reporter = TrainReporter(terminal, job.run, job.settings, evaluation_images=images)
     begun.append(reporter)
+    tracer = run_profiler(job.profile_at, config, job.settings, job.run, reporter.note)
     try:
-        with reporter:
+        with reporter, tracer:
             return train_in_run(
                 config,
                 job.run,
@@ -336,6 +349,7 @@ def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingR
                 folder=job.folder,
                 reporter=reporter,
                 strategy=strategy,
+                tracer=tracer,
             )
     except TrainingFailedError as error:
         print_error(error)

@@ -29,6 +29,7 @@ from holdfast.models.layers.fake_quantization import (
 )
 from holdfast.models.layers.observation import layer_group
 from holdfast.models.layers.randomness import looking_at
+from holdfast.runs.trace_marks import OPTIMIZER_SCOPE
 from holdfast.training.step.averaging import MovingAverages
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import StepOptimizer
@@ -182,12 +183,13 @@ class TrainingStep:
         self, gradients: Any, learning_rate: Tensor, step: Tensor, computed: list[Tensor]
     ) -> bool:
         masks = self.pruning.masks(step) if self.pruning is not None else []
-        with _after([*computed, *masks]):
-            self.optimizer.apply(gradients, learning_rate)
-        if self.averages is not None:
-            self.averages.update(self.optimizer.updates)
-        if self.pruning is not None:
-            self.pruning.apply(masks, self.averages.variables if self.averages else {})
+        with tf.name_scope(OPTIMIZER_SCOPE):
+            with _after([*computed, *masks]):
+                self.optimizer.apply(gradients, learning_rate)
+            if self.averages is not None:
+                self.averages.update(self.optimizer.updates)
+            if self.pruning is not None:
+                self.pruning.apply(masks, self.averages.variables if self.averages else {})
         return True
 
     def _local(self, values: Any) -> list[Tensor]:

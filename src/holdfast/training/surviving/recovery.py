@@ -15,6 +15,7 @@ from holdfast.memory.devices.host import resident_bytes
 from holdfast.memory.plan import StepSettings
 from holdfast.memory.search.ladder import settings_text
 from holdfast.models.layers.batch_norm import trains_batch_norm
+from holdfast.runs.trace_marks import STEP_MARK, WAITING_MARK
 from holdfast.training.capsule.capsule_writer import CapsuleWriter
 from holdfast.training.capsule.capture import local_batch
 from holdfast.training.cluster import num_workers
@@ -149,11 +150,14 @@ class RecoveringSteps:
         while True:
             started = time.perf_counter()
             self._note_state()
-            reason = self._fetch(step)
-            ready = time.perf_counter()
-            self._capsules.arm(step + 1)
-            result = self._run(step) if reason is None else reason
-            if isinstance(result, StepOutcome) and self._is_odd(result):
+            with tf.profiler.experimental.Trace(STEP_MARK, step_num=step + 1, _r=1):
+                reason = self._fetch(step)
+                ready = time.perf_counter()
+                self._capsules.arm(step + 1)
+                result = self._run(step) if reason is None else reason
+                # A GPU is still at work until something of the result is read.
+                is_odd = isinstance(result, StepOutcome) and self._is_odd(result)
+            if is_odd and isinstance(result, StepOutcome):
                 result = self._look_into(step, result)
             if isinstance(result, StepOutcome):
                 return self._done(step, result, ready - started, time.perf_counter() - ready)
@@ -171,7 +175,8 @@ class RecoveringSteps:
         if self.batches is None:
             self.batches = self._session.batches(step)
         try:
-            self._batch = next(self.batches)
+            with tf.profiler.experimental.Trace(WAITING_MARK):
+                self._batch = next(self.batches)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise

@@ -13,6 +13,8 @@ import threading
 # supervisor, nor shall there be one.
 SUPERVISOR_VARIABLE = "HOLDFAST_SUPERVISOR"
 _JOINED = "joined"
+# A pipe to a program that started the command and that it must not outlive, by its number.
+PARENT_VARIABLE = "HOLDFAST_PARENT"
 
 
 def needs_supervisor() -> bool:
@@ -36,6 +38,19 @@ def join_supervisor() -> None:
     _keep_terminal()
     os.dup2(descriptor, 2)
     threading.Thread(target=_end_with_parent, args=(descriptor,), daemon=True).start()
+
+
+def end_with_program() -> None:
+    """End when the program ends that started this command, if it left a pipe to know it by."""
+    pipe = os.environ.pop(PARENT_VARIABLE, None)
+    if pipe is None:
+        return
+    descriptor = int(pipe)
+    os.set_inheritable(descriptor, False)
+    # Signals are for the main thread, which waits for them; a thread inherits what is blocked.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    threading.Thread(target=_end_with_parent, args=(descriptor,), daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _keep_terminal() -> None:

@@ -1,0 +1,1 @@
+"""Search for settings: many short trainings, of which the next ones learn."""
