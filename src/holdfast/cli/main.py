@@ -28,6 +28,7 @@ from holdfast.cli.quiet import library_noise_caught
 from holdfast.cli.replay_command import replay
 from holdfast.cli.train.train_command import train
 from holdfast.errors import HoldfastError
+from holdfast.store.store_errors import tensorflow_error
 
 app = typer.Typer(
     name="holdfast",
@@ -77,6 +78,14 @@ def main() -> None:
             from holdfast.cli.terminal import print_error
 
             print_error(error if isinstance(error, HoldfastError) else _of_system(error))
+        sys.exit(2)
+    except Exception as error:
+        problem = tensorflow_error(error)  # of a store, in the middle of reading
+        if problem is None or "--debug" in arguments:
+            raise
+        from holdfast.cli.terminal import print_error
+
+        print_error(problem)
         sys.exit(2)
     except SystemExit as ended:
         if _is_interrupt(ended):

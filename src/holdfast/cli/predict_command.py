@@ -110,7 +110,9 @@ def predict(
     from holdfast.prediction.image_stream import image_files
     from holdfast.prediction.load_model import load_model
     from holdfast.prediction.predict_images import PredictionSettings
+    from holdfast.runs.fetched_run import local_path
 
+    images = local_path(images)
     root = images if images.is_dir() else images.parent
     refuse_places(root, out, coco)
     files = image_files(images, besides=out)
