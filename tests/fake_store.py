@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *arguments: Any) -> None:
         """Write no log."""
 
-    def do_CONNECT(self) -> None:  # noqa: N802
+    def do_CONNECT(self) -> None:
         self.send_response(200, "Connection established")
         self.end_headers()
         self.wfile.flush()

@@ -29,7 +29,8 @@ def local_path(path: str | os.PathLike[str]) -> Path:
     place, client = GsPlace.of(url), StoreClient()
     if found := client.find(place):
         return fetch_file(client, place, found)
-    inside = {name: each for name, each in client.objects(place).items() if name[-1:] != "/"}
+    listed = client.objects(place)
+    inside = {name: listed[name] for name in listed if name and not name.endswith("/")}
     if not inside:
         raise HoldfastError(f"There is no {url}.", fix="Check the name.")
     if MANIFEST_NAME in inside:

@@ -147,7 +147,11 @@ def _client() -> Any:
 
 def _in_words(place: str, error: BaseException) -> StoreError:
     """Find the answer of the store in the errors of its client, which wraps them."""
+    from google.auth.exceptions import GoogleAuthError, TransportError
+
     for each in _causes(error):
+        if isinstance(each, GoogleAuthError) and not isinstance(each, TransportError):
+            return answer_error(place, 401)  # expired, or none where some are wanted
         code = getattr(each, "code", None) or getattr(
             getattr(each, "response", None), "status_code", None
         )
