@@ -31,7 +31,9 @@ def test_a_lock_is_an_object_that_names_its_holder(store):
 def test_a_run_that_another_trains_in_is_refused(store):
     told: list[str] = []
     first = locked("one machine")
-    with pytest.raises(HoldfastError, match=r"process \d+ on .* is training in gs://cells/runs/one"):
+    with pytest.raises(
+        HoldfastError, match=r"process \d+ on .* is training in gs://cells/runs/one"
+    ):
         locked("another machine", told, stale_seconds=30.0)
     assert len(told) == 1
     first.release()

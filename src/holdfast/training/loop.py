@@ -144,6 +144,7 @@ class _Loop:
         watching = Watching(session, journal, reporter, stepper, limit_bytes=limit)
         done = start
         with interruptions() as interruption:
+            stepper.store_wait.is_stopped = lambda: interruption.signal_name is not None
             is_over = self._evaluate(done) if self._owes_evaluation(done) else self._is_over()
             while done < session.steps and not is_over:
                 progress = stepper.take(done)
