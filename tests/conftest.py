@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
 from tests.fake_store import FakeStore, fake_store
 
 # `make test` tries the same examples every time; HYPOTHESIS_PROFILE=explore looks for new ones.

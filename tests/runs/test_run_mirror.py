@@ -156,7 +156,7 @@ def test_a_step_that_is_written_again_is_not_there_meanwhile(store):
     def fault(request):
         if request.path.startswith("/upload"):
             seen.append(any(name.endswith("0/checkpoint.json") for name in store.names("cells")))
-        return None
+        return
 
     store.fault = fault
     assert mirror.push()

@@ -2,12 +2,12 @@ import itertools
 import sys
 
 import pytest
+from tests.fake_store import CUT, dead_environment
 
 from holdfast.errors import HoldfastError
 from holdfast.store.gs_place import GsPlace
 from holdfast.store.store_client import StoreClient
 from holdfast.store.store_errors import StoreError
-from tests.fake_store import CUT, dead_environment
 
 PLACE = GsPlace("cells", "runs/one")
 
