@@ -344,6 +344,7 @@ class Journal:
             raise
         if self.run is not None:
             self.run.events.append(step, SAVED)
+            self.run.events.sync()  # mounts of a store keep nothing before
         self._upload(step)
         return self._saved.path
 
