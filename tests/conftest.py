@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.fake_store import FakeStore, fake_store
 
 # `make test` tries the same examples every time; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("steady", derandomize=True, deadline=None)
@@ -52,3 +54,21 @@ def shared() -> Path:
 def corpus(shared: Path) -> Path:
     """Real users' configs, label maps and what the OD API makes of them."""
     return shared / "corpus"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStore]:
+    """A Cloud Storage with one bucket, `cells`, for this test; also for what it starts."""
+    with fake_store(tmp_path, "cells") as served:
+        for name, value in served.environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("HOLDFAST_CACHE", str(tmp_path / "cache"))
+        yield served
+        gc.collect()  # here, where what Google's client leaves open is no error
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Google's client leaves connections open after an error: not our fault, nor any harm."""
+    for item in items:
+        if "store" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))

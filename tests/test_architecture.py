@@ -22,6 +22,7 @@ LINES = [
     {"models"},
     {"data", "losses"},
     {"config", "runs", "geometry"},
+    {"store"},
     {"registry", "units", "pictures", "files", "progress", "parts", "extras"},
     {"lettering"},
     {"errors"},

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from holdfast.store.tensorflow_reading import bound_reading as _bound_reading
+
 if TYPE_CHECKING:
     from holdfast.checkpoints.transfer import load_checkpoint
     from holdfast.config.load import load_config, save_config
@@ -49,6 +51,9 @@ _HOMES = {
     "save_config": "holdfast.config.load",
     "train": "holdfast.training.api",
 }
+
+
+_bound_reading()  # before TensorFlow is loaded, which looks at it once
 
 
 def __getattr__(name: str) -> Any:

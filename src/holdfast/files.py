@@ -36,6 +36,14 @@ def write_stream(path: Path, content: IO[bytes]) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def cache_folder() -> Path:
+    """Give the folder for what can be made or fetched again: HOLDFAST_CACHE, else the user's."""
+    if own := os.environ.get("HOLDFAST_CACHE"):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "holdfast"
+
+
 def broken_url(path: str | Path) -> str | None:
     """Give the URL that a path was before pathlib took one of its slashes; None if it was none.
 

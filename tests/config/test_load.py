@@ -213,6 +213,6 @@ def test_a_problem_gets_the_place_of_its_field_or_of_the_block_around_it(
 
 
 def test_a_remote_config_is_said_to_be_remote():
-    for path in ("gs://bucket/pipeline.config", Path("gs://bucket/pipeline.config")):
-        with pytest.raises(ConfigError, match=r"gs://bucket/pipeline.config is remote"):
+    for path in ("s3://bucket/pipeline.config", Path("s3://bucket/pipeline.config")):
+        with pytest.raises(ConfigError, match=r"s3://bucket/pipeline.config is remote"):
             load_config(path)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from holdfast.config.checkpoint_folders import FileSystem, meant_checkpoints, prefixes_in
 from holdfast.config.paths import Base, expand, is_remote
 from holdfast.config.paths import find_checkpoint as look_up
+from holdfast.data.records import data_files
 from holdfast.errors import HoldfastError, nearest
 
 
@@ -24,7 +25,7 @@ def find_prefix(path: str) -> str:
     if len(found) > 1:
         raise _unclear(path, found)
     if not found:
-        raise _empty(path) if tf.io.gfile.isdir(path) else _not_found(path)
+        raise _empty(path) if data_files.is_folder(path) else _not_found(path)
     return found[0]
 
 
@@ -48,7 +49,7 @@ def named_checkpoint(text: str, config_folder: Path) -> str:
 
 
 def _is_file(path: str) -> bool:
-    return bool(tf.io.gfile.exists(path)) and not tf.io.gfile.isdir(path)
+    return data_files.exists(path) and not data_files.is_folder(path)
 
 
 def _read(path: str) -> bytes:
@@ -57,7 +58,7 @@ def _read(path: str) -> bytes:
 
 
 _FILES = FileSystem(
-    is_file=_is_file, is_folder=tf.io.gfile.isdir, names=tf.io.gfile.listdir, read=_read
+    is_file=_is_file, is_folder=data_files.is_folder, names=tf.io.gfile.listdir, read=_read
 )
 
 

@@ -11,6 +11,7 @@ from holdfast.config.load import load_config
 from holdfast.config.paths import expand
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.errors import HoldfastError
+from holdfast.runs.fetched_run import local_folder
 from holdfast.runs.run import Run, is_run
 
 
@@ -40,6 +41,7 @@ def choose_trained(
         overrides: Fields of the config to be set.
         use: Parts of a user's own, as --use takes them. Default: those of the run.
     """
+    target = local_folder(target)
     if target.is_dir() or is_run(target):
         run = Run.open(target)
         path, what = _of_run(run, latest) if checkpoint is None else (expand(checkpoint), "")

@@ -32,6 +32,7 @@ from holdfast.cli.search.search_command import search
 from holdfast.cli.train.train_command import train
 from holdfast.cli.weights.weights_group import weights
 from holdfast.errors import HoldfastError
+from holdfast.store.store_errors import tensorflow_error
 
 app = typer.Typer(
     name="holdfast",
@@ -82,6 +83,14 @@ def main() -> None:
             from holdfast.cli.terminal import print_error
 
             print_error(error if isinstance(error, HoldfastError) else _of_system(error))
+        sys.exit(2)
+    except Exception as error:
+        problem = tensorflow_error(error)  # of a store, in the middle of reading
+        if problem is None or "--debug" in arguments:
+            raise
+        from holdfast.cli.terminal import print_error
+
+        print_error(problem)
         sys.exit(2)
     except SystemExit as ended:
         if _is_interrupt(ended):

@@ -121,7 +121,9 @@ def predict(
     from holdfast.cli.predict_source import opened_source
     from holdfast.prediction.load_model import load_model
     from holdfast.prediction.predict_images import PredictionSettings
+    from holdfast.runs.fetched_run import local_path
 
+    images = local_path(images)
     refuse_places(images if images.is_dir() else images.parent, out, coco)
     with opened_source(images, out, every) as source:
         loaded = load_model(model, checkpoint)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from holdfast.registry import load_parts
+from holdfast.store.tensorflow_reading import bound_reading
 
 # What decoders and TensorFlow say about images; Holdfast names each of those itself, with why.
 _NOISE = re.compile(
@@ -64,6 +65,7 @@ def set_environment() -> None:
     # too (docs/training.md), and with them memory is what the plan was calibrated with.
     if platform.machine().lower() in ("x86_64", "amd64"):
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    bound_reading()
     # Files are looked at one by one, each traced anew: no reason to warn of retracing.
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from holdfast.config.foreign import foreign_problem
 from holdfast.config.part_choices import parse_choice
+from holdfast.config.remote_config import with_urls
 from holdfast.config.schema.message import Message
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.text.decode import decode
@@ -18,6 +19,9 @@ from holdfast.config.text.overrides import apply_overrides
 from holdfast.config.text.tokens import Position
 from holdfast.errors import ConfigError, Problem, in_file_order, nearest
 from holdfast.files import broken_url, write_text
+from holdfast.store.gs_place import GsPlace, store_url
+from holdfast.store.store_client import StoreClient
+from holdfast.store.store_errors import StoreError
 
 M = TypeVar("M", bound=Message)
 
@@ -112,7 +116,10 @@ def _read_pipeline(path: Path) -> ReadText[TrainEvalPipelineConfig]:
         raise
     if source.problems and (foreign := foreign_problem(path)):
         raise ConfigError(str(path), [foreign])
-    return source._replace(message=source.message.replace(folder=str(path.parent)))
+    message = source.message.replace(folder=str(path.parent))
+    if url := store_url(path):
+        message = with_urls(source.message.replace(folder="."), url.rpartition("/")[0])
+    return source._replace(message=message)
 
 
 def read_message(path: str | os.PathLike[str], message_type: type[M]) -> ReadText[M]:
@@ -136,7 +143,11 @@ def placed(problem: Problem, positions: Mapping[str, Position]) -> Problem:
 def read_text(path: Path) -> str:
     """Read UTF-8 text, or say in a ConfigError why that is impossible."""
     try:
-        content = path.read_bytes()
+        url = store_url(path)
+        content = path.read_bytes() if url is None else StoreClient().read(GsPlace.of(url))
+    except StoreError as error:
+        problem = Problem(message=error.message, fix=error.fix)
+        raise ConfigError(str(url), [problem]) from error
     except OSError as error:
         raise ConfigError(str(path), [_unreadable(path, error)]) from error
     return decoded_text(content, str(path))

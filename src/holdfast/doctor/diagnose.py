@@ -18,6 +18,7 @@ from holdfast.doctor.lazy_part import MissingError
 from holdfast.doctor.order import urgency
 from holdfast.errors import HoldfastError
 from holdfast.progress import Watch, unwatched
+from holdfast.runs.fetched_run import local_folder
 from holdfast.runs.run import EVENTS_NAME, MANIFEST_NAME
 
 
@@ -88,7 +89,7 @@ def open_case(
     """
     if isinstance(config_or_run, TrainEvalPipelineConfig):
         return Case(config=config_or_run, watch=watch)
-    path = Path(config_or_run)
+    path = local_folder(config_or_run)
     if is_run_folder(path):
         if overrides or use:
             raise HoldfastError(

@@ -18,8 +18,10 @@ from holdfast.prediction.litert_network import LitertNetwork
 from holdfast.prediction.loaded_model import LoadedModel
 from holdfast.prediction.onnx_network import OnnxNetwork
 from holdfast.prediction.saved_model_network import SavedModelNetwork
+from holdfast.runs.fetched_run import local_folder
 from holdfast.runs.json_text import from_text
 from holdfast.runs.run import is_run
+from holdfast.store.gs_place import store_url
 
 CONFIG_NAME = "pipeline.config"
 LABEL_MAP_NAME = "label_map.pbtxt"
@@ -57,13 +59,13 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
         >>> model.names[1]
         'ellipse'
     """
-    folder = Path(path)
-    if not folder.exists():
+    folder = local_folder(path)
+    if not folder.exists() and store_url(folder) is None:
         raise HoldfastError(f"There is no {folder}.", fix="Give a run, an export or a config.")
     files = _exported_files(folder)
     if checkpoint is None and len(files) == 1:
         return _load_file(files[0])
-    if checkpoint is not None or folder.is_file() or is_run(folder):
+    if checkpoint is not None or not folder.is_dir() or is_run(folder):
         named = None if checkpoint is None else str(checkpoint)
         return load_trained(choose_trained(folder, named))
     if (folder / CONFIG_NAME).is_file() and (found := _checkpoint_in(folder)):

@@ -44,6 +44,7 @@ from holdfast.training.surviving.out_of_memory import is_out_of_memory
 from holdfast.training.surviving.supervisor import SAVED
 from holdfast.training.teaching.teacher_choice import find_teacher
 from holdfast.training.training_settings import TrainingSettings
+from holdfast.training.uploads import UPLOAD_FAILED, Uploads
 
 OPTIMIZATION = "optimization"  # among the facts
 TEACHER = "teacher"  # among the facts
@@ -54,12 +55,16 @@ _PACKAGES = ("holdfast", "tensorflow", "keras", "numpy")
 
 @contextmanager
 def open_journal(
-    config: TrainEvalPipelineConfig, path: Path, settings: TrainingSettings, folder: Path
+    config: TrainEvalPipelineConfig,
+    path: Path,
+    settings: TrainingSettings,
+    folder: Path,
+    uploads: Uploads | None = None,
 ) -> Iterator[Journal]:
     """Begin a run, or go on with it; only one process of a training writes.
 
     A new run whose first step was never begun, because of an error, does not stay. folder: where
-    the config lies, which those who evaluate the run must know.
+    the config lies, which those who evaluate the run must know. uploads: where else it is kept.
     """
     if not is_chief():
         yield Journal(path, None, settings)
@@ -79,7 +84,7 @@ def open_journal(
     )
     is_new = not is_run(path)
     with _open_run(path, manifest, encode(config)) as run:
-        journal = Journal(path, run, settings)
+        journal = Journal(path, run, settings, uploads)
         try:
             yield journal
         except BaseException as error:
@@ -136,7 +141,13 @@ def _optimization(manifest: RunManifest) -> dict[str, Any]:
 class Journal:
     """Writes down what happens; a process that is not the first of several writes nothing."""
 
-    def __init__(self, folder: Path, run: Run | None, settings: TrainingSettings) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        run: Run | None,
+        settings: TrainingSettings,
+        uploads: Uploads | None = None,
+    ) -> None:
         self.folder = folder
         self.run = run
         self.settings = settings
@@ -146,9 +157,15 @@ class Journal:
         self._saved: Checkpoint | None = None
         self._store: CheckpointStore | None = None
         self._board: Any = None
+        self._uploads = uploads
         if run is not None:
             self._store = CheckpointStore(run.checkpoints, keep=settings.keep)
             self._board = tf.summary.create_file_writer(str(run.tensorboard))
+
+    def begin(self, step: int) -> None:
+        """Note that the first step comes now: from here on there is something to keep."""
+        self.has_begun = True
+        self._upload(step)
 
     def earlier_metrics(self, first: int = 0) -> list[Mapping[str, float | None]]:
         """List the metrics of the evaluations since a step, also of earlier processes."""
@@ -347,8 +364,10 @@ class Journal:
             raise
         if self.run is not None:
             self.run.events.append(step, SAVED)
+            self.run.events.sync()  # mounts of a store keep nothing before
         if (pruning := session.step.pruning) is not None:
             self.remember(PRUNED, {"step": step, **pruning.facts()})
+        self._upload(step)
         return self._saved.path
 
     def evaluated(
@@ -375,6 +394,7 @@ class Journal:
         metric = judged_metric(self.metrics) if counts else None
         if metric is not None and self._saved is not None and self._saved.step == step:
             self._saved = self._store.rate(self._saved, metric)
+        self._upload(step)
 
     def finish(self, base_bytes: int) -> int:
         """Close what is open; give the most memory that the process held above its base."""
@@ -384,7 +404,16 @@ class Journal:
             self.run.update(measured_peak_bytes=peak)
         if self._board is not None:
             self._board.close()
+        if self._uploads is not None:
+            self._uploads.finish()
         return peak
+
+    def _upload(self, step: int) -> None:
+        """Bring the run to its place in the store, if it has one; what fails there is an event."""
+        run = self.run
+        if run is not None and self._uploads is not None:
+            self._board.flush()
+            self._uploads.push(lambda why: run.events.append(step, UPLOAD_FAILED, why=why))
 
     def _draw(self, step: int, values: dict[str, float]) -> None:
         with self._board.as_default():

@@ -15,6 +15,7 @@ from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.memory.plan import MemoryPlan
 from holdfast.runs.run import STEPS
+from holdfast.store.gs_place import store_url
 from holdfast.training.agreement import Agreement, lost_workers_told
 from holdfast.training.build_training import completed_choice
 from holdfast.training.distribution import choose_strategy
@@ -29,6 +30,7 @@ from holdfast.training.surviving.interruption import interruptions
 from holdfast.training.surviving.recovery import RecoveringSteps, descend, remembered
 from holdfast.training.surviving.watching import Watching
 from holdfast.training.training_settings import TrainingSettings
+from holdfast.training.uploads import open_uploads
 
 DONE, INTERRUPTED, NO_LONGER_BETTER = "done", "interrupted", "no longer better"
 
@@ -37,13 +39,15 @@ DONE, INTERRUPTED, NO_LONGER_BETTER = "done", "interrupted", "no longer better"
 class TrainingResult:
     """What came of a training."""
 
-    run: Path
+    run: Path  # of a gs:// run, its copy on this machine
     steps: int  # done, in all
     ended: str  # DONE, INTERRUPTED or NO_LONGER_BETTER
     metrics: dict[str, float]  # of the last evaluation, by the OD API's names; {} without one
     seconds: float
     predicted_peak_bytes: int  # above what the process held before the detector was built
     measured_peak_bytes: int
+    store: str | None = None  # the gs:// place of the run
+    not_uploaded: tuple[str, ...] = ()  # files of the run that are only on this machine
 
 
 class TraceTaker(Protocol):
@@ -63,7 +67,7 @@ def train(
     strategy: tf.distribute.Strategy | None = None,
     tracer: TraceTaker | None = None,
 ) -> TrainingResult:
-    """Train by a config in a run folder; a run that exists is resumed.
+    """Train by a config in a run folder, or a gs:// place; a run that exists is resumed.
 
     folder: where the config lies, for the relative paths in it. strategy: the devices, by default
     chosen by what there is; on several machines it must be chosen before any tensor is made.
@@ -75,7 +79,11 @@ def train(
     strategy, folder = strategy or choose_strategy(), folder or Path()
     config = config.replace(folder=str(folder))  # of a resumed run, it is not where its copy lies
     settings = _completed(config, settings)
-    with open_journal(config, Path(run), settings, folder) as journal, lost_workers_told():
+    with (
+        open_uploads(run, reporter.note) as uploads,
+        open_journal(config, uploads.folder, settings, folder, uploads) as journal,
+        lost_workers_told(),
+    ):
         session = Session(config, remembered(settings, journal, reporter), folder, strategy)
         descend(session, journal, reporter)
         plan = plan_training(session, session.settings, reporter)
@@ -88,7 +96,7 @@ def train(
         earlier = journal.earlier_metrics(session.judged_from)
         stopping = Stopping(patience=settings.patience, earlier=earlier)
         reporter.started(_plan(session, start, origin, plan))
-        journal.has_begun = True
+        journal.begin(start)
         loop = _Loop(
             session=session,
             journal=journal,
@@ -98,14 +106,17 @@ def train(
             tracer=tracer,
         )
         ended, steps = loop.run(start)
+        peak_bytes = journal.finish(session.base_bytes)
         return TrainingResult(
-            run=Path(run),
+            run=uploads.folder,
+            store=store_url(run),
+            not_uploaded=uploads.missing,
             steps=steps,
             ended=ended,
             metrics=journal.metrics,
             seconds=time.perf_counter() - started,
             predicted_peak_bytes=plan.predicted_peak_bytes,
-            measured_peak_bytes=journal.finish(session.base_bytes),
+            measured_peak_bytes=peak_bytes,
         )
 
 
@@ -146,6 +157,7 @@ class _Loop:
         watching = Watching(session, journal, reporter, stepper, limit_bytes=limit)
         done = start
         with interruptions() as interruption:
+            stepper.store_wait.is_stopped = lambda: interruption.signal_name is not None
             is_over = self._evaluate(done) if self._owes_evaluation(done) else self._is_over()
             self._trace(done)
             while done < session.steps and not is_over:

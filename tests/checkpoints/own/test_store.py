@@ -1,3 +1,4 @@
+import errno
 import json
 import math
 import os
@@ -378,3 +379,38 @@ def test_a_kill_at_any_moment_leaves_whole_checkpoints_only(tmp_path):
         check=False,
     )
     assert script.returncode == 0, script.stderr
+
+
+@pytest.fixture
+def no_folder_renames(monkeypatch):
+    """A mount of Cloud Storage, which renames files and no folders."""
+    rename = os.rename
+
+    def refusing(source, target):
+        if os.path.isdir(source):
+            raise OSError(errno.EMFILE, "too many files")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refusing)
+
+
+def test_where_folders_cannot_be_renamed_checkpoints_are_kept_all_the_same(
+    folder, no_folder_renames
+):
+    store = CheckpointStore(folder, keep=2)
+    save(store, 1, 2, 3)
+    assert steps_in(folder) == [2, 3]
+    store.save(3, values(7))
+    restored = CheckpointStore(folder).restore_latest()
+    assert restored.checkpoint.step == 3
+    np.testing.assert_array_equal(restored.tensors["model/kernel"], values(7)["model/kernel"])
+    assert steps_in(folder) == [2, 3]
+
+
+def test_where_folders_cannot_be_renamed_damaged_ones_are_moved_aside(folder, no_folder_renames):
+    store = CheckpointStore(folder)
+    save(store, 1, 2)
+    (folder / "step-00000002" / "tensors.index").write_bytes(b"")
+    with pytest.warns(DamagedCheckpointWarning):
+        store.restore_latest()
+    assert (folder / "damaged" / "step-00000002" / "checkpoint.json").exists()

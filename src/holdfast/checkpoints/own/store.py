@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import math
 import os
@@ -131,9 +132,10 @@ class CheckpointStore:
 
     def _put_in_place(self, temporary: Path, target: Path) -> None:
         replaced = target.with_name(f"{REPLACED}{target.name}")
-        if target.exists():
-            os.rename(target, replaced)
-        os.rename(temporary, target)
+        if target.exists() and not _is_renamed(target, replaced):
+            self._remove(target)
+        if not _is_renamed(temporary, target):
+            _move_files(temporary, target)
         sync(self.folder)
         if replaced.exists():
             self._remove(replaced)
@@ -170,14 +172,17 @@ class CheckpointStore:
         again = (f"{path.name}.{number}" for number in itertools.count(2))
         names = itertools.chain([path.name], again)
         target = next(aside / name for name in names if not (aside / name).exists())
-        os.rename(path, target)
+        if not _is_renamed(path, target):
+            _move_files(path, target)
         return target
 
     def _remove(self, path: Path) -> None:
         """Hide a checkpoint before its files go one by one."""
         hidden = path.with_name(f"{_DELETED}{path.name}")
         shutil.rmtree(hidden, ignore_errors=True)
-        os.rename(path, hidden)
+        if not _is_renamed(path, hidden):
+            (path / DOCUMENT_NAME).unlink(missing_ok=True)  # without it, it is no checkpoint
+            hidden = path
         shutil.rmtree(hidden, ignore_errors=True)
 
     def _clean(self) -> None:
@@ -186,13 +191,36 @@ class CheckpointStore:
             target = path.with_name(path.name.removeprefix(REPLACED))
             if target.exists():
                 self._remove(path)
-            else:
-                os.rename(path, target)
+            elif not _is_renamed(path, target):
+                _move_files(path, target)
         for prefix in (_SAVING, _DELETED):
             for path in self.folder.glob(f"{prefix}*"):
                 shutil.rmtree(path, ignore_errors=True)
         for path in self.folder.glob(f"step-*/.{DOCUMENT_NAME}.*"):
             path.unlink(missing_ok=True)
+
+
+def _is_renamed(folder: Path, target: Path) -> bool:
+    """Rename a folder; False where none can be renamed, as on mounts of Cloud Storage."""
+    try:
+        os.rename(folder, target)
+    except OSError as error:
+        if error.errno not in _NO_RENAMING:
+            raise
+        return False
+    return True
+
+
+# What mounts say: not implemented, not supported, too many files in it, another device.
+_NO_RENAMING = (errno.ENOSYS, errno.ENOTSUP, errno.EMFILE, errno.EXDEV)
+
+
+def _move_files(folder: Path, target: Path) -> None:
+    """Move a checkpoint file by file, last the one without which it is none."""
+    target.mkdir(exist_ok=True)
+    for path in sorted(folder.iterdir(), key=lambda each: (each.name == DOCUMENT_NAME, each.name)):
+        os.replace(path, target / path.name)
+    folder.rmdir()
 
 
 def _check_names(tensors: Mapping[str, Any]) -> None:

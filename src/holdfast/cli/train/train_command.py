@@ -39,7 +39,9 @@ def train(
     run: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", help="Folder of the run. An existing run is resumed.", show_default=False
+            metavar="DIR",
+            help="Folder of the run, or gs://BUCKET/FOLDER. An existing run is resumed.",
+            show_default=False,
         ),
     ],
     pretrained: Annotated[
@@ -203,6 +205,7 @@ def train(
     from holdfast.cli.train.pretrained_start import pretrained_settings, refuse_mirror
     from holdfast.cli.train.supervision import supervised
     from holdfast.memory.plan import load_plan
+    from holdfast.runs.run_mirror import run_folder
     from holdfast.training.optimization_choice import OptimizationChoice
     from holdfast.training.training_settings import TrainingSettings
     from holdfast.units import parse_bytes
@@ -210,7 +213,7 @@ def train(
     terminal = error_console() if as_json else console()
     memory_bytes = None if memory is None else parse_bytes(memory)
     refuse_mirror(mirror, pretrained)
-    supervised(terminal, run, memory_bytes)
+    supervised(terminal, run_folder(run), memory_bytes)
     overrides = parse_assignments(assignments or [])
     if pretrained is not None:
         overrides |= pretrained_settings(pretrained, config, assignments or [], mirror)
@@ -269,7 +272,10 @@ class Job:
     def folder(self) -> Path:
         """Where relative paths of the config lead from: of a run's own config, where it was."""
         from holdfast.runs.run import CONFIG_NAME, Run, is_run
+        from holdfast.store.gs_place import store_url
 
+        if store_url(self.config):
+            return Path()  # what it names is in the store as well, or in the working directory
         folder = self.config.parent
         is_of_run = self.config.name == CONFIG_NAME and is_run(folder)
         return Run.open(folder).config_folder if is_of_run else folder
@@ -329,6 +335,7 @@ def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingR
     from holdfast.cli.train.train_data import print_data
     from holdfast.cli.train.train_report import TrainReporter
     from holdfast.config.load import load_config
+    from holdfast.runs.run_mirror import run_folder
     from holdfast.training.loop import train as train_in_run
     from holdfast.training.surviving.failure import TrainingFailedError
     from holdfast.training.surviving.out_of_memory import is_out_of_memory, reason_text
@@ -337,9 +344,10 @@ def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingR
 
     config = load_config(job.config, job.overrides, job.use)
     images = print_data(terminal, config, job.folder)
-    reporter = TrainReporter(terminal, job.run, job.settings, evaluation_images=images)
+    folder = run_folder(job.run)
+    reporter = TrainReporter(terminal, folder, job.settings, evaluation_images=images)
     begun.append(reporter)
-    tracer = run_profiler(job.profile_at, config, job.settings, job.run, reporter.note)
+    tracer = run_profiler(job.profile_at, config, job.settings, folder, reporter.note)
     try:
         with reporter, tracer:
             return train_in_run(
@@ -371,7 +379,7 @@ def _end(terminal: Console, result: TrainingResult, as_json: bool) -> None:
     print_end(terminal, result, ["holdfast", *(each for each in sys.argv[1:] if each != "--json")])
     if as_json:
         typer.echo(json.dumps(result_json(result), indent=1))  # ASCII: any pipe can carry it
-    raise typer.Exit(1 if result.ended == INTERRUPTED else 0)
+    raise typer.Exit(1 if result.ended == INTERRUPTED or result.not_uploaded else 0)
 
 
 # Of the summary of a config, what is in the names of its parts already or is told below.

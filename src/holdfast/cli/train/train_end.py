@@ -17,7 +17,7 @@ from holdfast.evaluation.result import ClassScore, EvaluationResult
 from holdfast.evaluation.table import result_table
 from holdfast.runs.run import Run, is_run
 from holdfast.training.loop import DONE, INTERRUPTED, NO_LONGER_BETTER, TrainingResult
-from holdfast.units import bytes_text, seconds_text
+from holdfast.units import bytes_text, count_text, seconds_text
 
 _VERDICTS = {
     DONE: ("Done", "bold green"),
@@ -44,7 +44,9 @@ def result_json(result: TrainingResult) -> dict[str, Any]:
     evaluation, best = last_evaluation(result.run), _best(result.run)
     document = evaluation.document() if evaluation is not None else {}
     return {
-        "run": str(result.run),
+        "run": result.store or str(result.run),
+        "folder": str(result.run),
+        "not_uploaded": list(result.not_uploaded),
         "steps": result.steps,
         "ended": result.ended,
         "metrics": document.get("metrics", {}),
@@ -79,7 +81,17 @@ def last_evaluation(run: Path) -> EvaluationResult | None:
 
 def _next_rows(result: TrainingResult, command: Sequence[str]) -> Iterator[SummaryRow]:
     run, best = result.run, _best(result.run)
-    yield SummaryRow("run", str(run))
+    if result.store is not None:
+        yield SummaryRow("run", f"{result.store}, trained in {run}")
+    else:
+        yield SummaryRow("run", str(run))
+    if result.not_uploaded:
+        names = ", ".join(result.not_uploaded[:3])
+        yield SummaryRow(
+            "not uploaded",
+            f"{count_text(len(result.not_uploaded), 'file')}: {names}. {run} has all of them, and "
+            "the same command uploads them.",
+        )
     if best is not None:
         yield SummaryRow("best", f"step {best.step} ({best.metric:.4g}): {best.path}")
     needed, predicted = result.measured_peak_bytes, result.predicted_peak_bytes
@@ -88,7 +100,7 @@ def _next_rows(result: TrainingResult, command: Sequence[str]) -> Iterator[Summa
         yield SummaryRow("go on", shlex.join(command))
     else:
         yield SummaryRow("train longer", "the same command with more --steps")
-    yield SummaryRow("evaluate", shlex.join(["holdfast", "evaluate", str(run)]))
+    yield SummaryRow("evaluate", shlex.join(["holdfast", "evaluate", result.store or str(run)]))
     yield SummaryRow("curves", shlex.join(["tensorboard", "--logdir", str(run / "tensorboard")]))
 
 

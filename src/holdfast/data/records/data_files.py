@@ -6,11 +6,13 @@ import glob as local_glob
 import os
 import posixpath
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from holdfast.errors import HoldfastError
+from holdfast.store.store_errors import tensorflow_error
 
 PATTERN_CHARACTERS = "*?["
 _OF_THE_SYSTEM = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
@@ -38,6 +40,17 @@ def is_remote(path: str) -> bool:
     return "://" in path
 
 
+@contextmanager
+def store_errors(path: str) -> Iterator[None]:
+    """Say in our words what TensorFlow's file system says about a store."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if problem := tensorflow_error(error, path) if is_remote(path) else None:
+            raise problem from None
+        raise
+
+
 def join(folder: str, *names: str) -> str:
     """Put names below a folder; an absolute name stands for itself."""
     return posixpath.join(folder, *names)
@@ -56,12 +69,18 @@ def normalize(path: str) -> str:
 def exists(path: str) -> bool:
     """Tell whether there is a file or folder."""
     # TensorFlow reads local names as UTF-8, which they need not be.
-    return bool(tf.io.gfile.exists(path)) if is_remote(path) else os.path.exists(path)
+    if not is_remote(path):
+        return os.path.exists(path)
+    with store_errors(path):
+        return bool(tf.io.gfile.exists(path))
 
 
 def is_folder(path: str) -> bool:
     """Tell whether there is a folder."""
-    return bool(tf.io.gfile.isdir(path)) if is_remote(path) else os.path.isdir(path)
+    if not is_remote(path):
+        return os.path.isdir(path)
+    # TensorFlow takes a store that does not answer for one without the folder; `exists` does not.
+    return exists(path) and bool(tf.io.gfile.isdir(path))
 
 
 def glob(patterns: str | Iterable[str]) -> list[str]:
@@ -77,7 +96,8 @@ def glob(patterns: str | Iterable[str]) -> list[str]:
             found.add(pattern)
         elif any(character in pattern for character in PATTERN_CHARACTERS):
             search = tf.io.gfile.glob if is_remote(pattern) else local_glob.glob
-            matches = search(pattern)
+            with store_errors(pattern):
+                matches = search(pattern)
             found.update(path for path in matches if not _is_hidden(path, pattern))
     return sorted(found)
 
@@ -85,6 +105,8 @@ def glob(patterns: str | Iterable[str]) -> list[str]:
 def list_folder(folder: str) -> list[str]:
     """List the names in a folder, sorted, without hidden ones; folders without their slash."""
     try:
+        if is_remote(folder):
+            exists(folder)  # raises where the store does not answer, unlike listdir
         names = tf.io.gfile.listdir(folder) if is_remote(folder) else os.listdir(folder)
     except (OSError, tf.errors.OpError) as error:
         raise _unreadable_folder(folder, error) from None
@@ -101,6 +123,7 @@ def walk(folder: str) -> Iterator[str]:
         yield from _walk_local(folder, "", ())
         return
     prefix = folder.rstrip("/") + "/"
+    exists(folder)  # as in `list_folder`
     for place, folders, names in tf.io.gfile.walk(folder):
         # tf.io.gfile.walk looks at this list again: what is taken out is not entered.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -114,6 +137,8 @@ def read_bytes(path: str, count: int = -1) -> bytes:
         with tf.io.gfile.GFile(path, "rb") if is_remote(path) else open(path, "rb") as stream:
             return bytes(stream.read(count))
     except (OSError, tf.errors.OpError) as error:
+        if problem := tensorflow_error(error, path) if is_remote(path) else None:
+            raise problem from None
         reason = "it does not exist" if not exists(path) else _reason(error)
         raise HoldfastError(f"{path} cannot be read: {reason}.") from None
 
@@ -126,13 +151,19 @@ def stamp(path: str) -> Stamp | None:
             return Stamp(local.st_size, local.st_mtime_ns)
         remote = tf.io.gfile.stat(path)
         return Stamp(int(remote.length), int(remote.mtime_nsec))
-    except (OSError, tf.errors.OpError):
+    except (OSError, tf.errors.OpError) as error:
+        if problem := tensorflow_error(error, path) if is_remote(path) else None:
+            raise problem from None
         return None
 
 
 def write_bytes(path: str, content: bytes) -> None:
     """Replace a file's content; a reader sees the old content or the new, never half."""
     refuse_not_utf8(path)
+    if is_remote(path):  # an object appears whole or not at all
+        with store_errors(path), tf.io.gfile.GFile(path, "wb") as stream:
+            stream.write(content)
+        return
     temporary = temporary_name(path)
     try:
         tf.io.gfile.makedirs(posixpath.dirname(path) or ".")

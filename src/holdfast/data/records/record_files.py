@@ -10,6 +10,7 @@ import tensorflow as tf
 from holdfast.data.input.decode_images import plain_reason
 from holdfast.data.records import data_files
 from holdfast.errors import HoldfastError
+from holdfast.store.store_errors import tensorflow_error
 from holdfast.units import count_text
 
 _READ_BUFFER_BYTES = 256 * 1024
@@ -40,6 +41,8 @@ def read_records(file: str) -> Iterator[bytes]:
             size_bytes += len(record) + _FRAME_BYTES
             yield record
     except tf.errors.OpError as error:
+        if problem := tensorflow_error(error, file):
+            raise problem from None
         raise _damaged(file, number, _in_words(error)) from None
     # TensorFlow takes a file that was cut off inside a record's length for complete.
     if not compression and (stamp := data_files.stamp(file)) and stamp.size_bytes > size_bytes:

@@ -29,6 +29,7 @@ from holdfast.data.survey.statistics import (
     gather,
 )
 from holdfast.errors import HoldfastError
+from holdfast.files import cache_folder
 
 FORMAT = 3  # to be raised whenever the same files would give other statistics
 
@@ -83,7 +84,7 @@ def _cached(
 ) -> Statistics:
     name = f".holdfast-statistics-{_digest([FORMAT, setting])[:16]}.json"
     stamps = _digest([data_files.stamp(file) for file in read_files])
-    places = [data_files.join(_user_folder(), f"{_digest(folder)[:16]}{name}")]
+    places = [data_files.join(str(cache_folder()), f"{_digest(folder)[:16]}{name}")]
     if not _is_protected(folder):
         places.insert(0, data_files.join(folder, name))
     for place in places:
@@ -127,11 +128,6 @@ def _is_protected(folder: str) -> bool:
         return "://" not in folder and not os.stat(folder or ".").st_mode & 0o222
     except OSError:
         return True
-
-
-def _user_folder() -> str:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return data_files.join(base, "holdfast")
 
 
 def _layout_key(layout: RecordLayout) -> dict[str, Any]:

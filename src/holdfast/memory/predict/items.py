@@ -22,6 +22,7 @@ RUNTIME = "runtime"
 LOOP = "training loop"
 EVALUATION = "evaluation"
 DECODING = "decoding and shuffling"
+READING = "open files of the store"
 GRADIENTS = "gradients"
 ACCUMULATORS = "accumulators"
 ACTIVATIONS = "activations"  # followed by / and the block

@@ -13,6 +13,7 @@ from holdfast.memory.predict.items import (
     EVALUATION,
     GRADIENTS,
     LOOP,
+    READING,
     RUNTIME,
     SLOTS,
     WEIGHTS,
@@ -27,7 +28,18 @@ _AIM = 0.95  # of the room: blocks save a little less than they keep
 
 # What does not shrink with the images that are computed at once.
 FIXED_ITEMS = frozenset(
-    (WEIGHTS, GRADIENTS, SLOTS, AVERAGES, ACCUMULATORS, RUNTIME, LOOP, EVALUATION, DECODING)
+    (
+        WEIGHTS,
+        GRADIENTS,
+        SLOTS,
+        AVERAGES,
+        ACCUMULATORS,
+        RUNTIME,
+        LOOP,
+        EVALUATION,
+        DECODING,
+        READING,
+    )
 )
 
 

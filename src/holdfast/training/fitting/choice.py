@@ -21,7 +21,7 @@ from holdfast.memory.devices.host import resident_bytes
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.predict import calibration
 from holdfast.memory.predict.evaluation_phase import EvaluationPhase, follow_evaluation
-from holdfast.memory.predict.items import DECODING, EVALUATION, LOOP
+from holdfast.memory.predict.items import DECODING, EVALUATION, LOOP, READING
 from holdfast.memory.predict.optimized_graph import optimized_graph
 from holdfast.memory.predict.prediction import Prediction, Surroundings, predict, predict_graph
 from holdfast.memory.predict.traced_step import TracedEvaluation, TracedStep
@@ -47,7 +47,7 @@ class Tracer(Protocol):
 Heard = Callable[[MemoryPlan], None]
 UNTOUCHED = "addresses reserved"
 CORRECTION = "measured above prediction"
-_BESIDE_STEP = (LOOP, EVALUATION, DECODING, UNTOUCHED)
+_BESIDE_STEP = (LOOP, EVALUATION, DECODING, READING, UNTOUCHED)
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _PIXEL_RATIOS = [scale**2 for scale in RESOLUTIONS]
 HALF = "mixed_float16"
@@ -192,6 +192,8 @@ class Fitting:
         if self.limit.device == CPU:
             items[LOOP] = calibration.LOOP_BYTES
             items[DECODING] = self.worst.decoding_bytes + self._evaluation_decoding_bytes()
+            if reading := self._reading_bytes():
+                items[READING] = reading
         if self.limit.source == ADDRESS_SPACE:
             items[UNTOUCHED] = prediction.untouched_bytes
         peak = sum(items.values())
@@ -211,6 +213,11 @@ class Fitting:
     def _evaluation_decoding_bytes(self) -> int:
         """Give what decoding for an evaluation needs more, while the training's input waits."""
         return 0 if self.worst.evaluation is None else self.worst.evaluation.decoding_bytes
+
+    def _reading_bytes(self) -> int:
+        """Give what open files of a store hold, those of the evaluation as well."""
+        evaluation = self.worst.evaluation
+        return self.worst.reading_bytes + (0 if evaluation is None else evaluation.reading_bytes)
 
 
 def fitting_of(config: TrainEvalPipelineConfig, folder: Path, limit: Limit) -> Fitting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,15 @@ from holdfast.data.input.build_input import build_training_input, largest_image,
 from holdfast.data.input.evaluation_input import EvaluationInput
 from holdfast.data.input.pipeline import Pipeline
 from holdfast.data.input.training_input import decoding_bytes
+from holdfast.data.records import data_files
+from holdfast.data.records.stream import OPEN_FILES
 from holdfast.data.survey.statistics import Statistics
 from holdfast.data.survey.statistics_cache import record_statistics
 from holdfast.errors import HoldfastError
 from holdfast.evaluation.build_evaluation import build_evaluation_input
 from holdfast.memory.plan import BatchShape
+from holdfast.store.store_errors import StoreError
+from holdfast.store.tensorflow_reading import block_bytes
 
 _UNKNOWN_SIDE = 1024  # pixels, where neither resizer nor data set a limit
 
@@ -34,6 +38,7 @@ class WorstEvaluation:
     shape: BatchShape
     batches: int = 2  # of the input, alive at once: one in use, one that waits
     decoding_bytes: int = 0
+    reading_bytes: int = 0  # as of a WorstBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,7 @@ class WorstBatch:
     reasons: tuple[str, ...]
     batches: int = 2  # of the input, alive at once: one in use, one that waits
     decoding_bytes: int = 0  # on the host: images being decoded, records waiting to be shuffled
+    reading_bytes: int = 0  # on the host: blocks that TensorFlow keeps of open gs:// files
     evaluation: WorstEvaluation | None = None  # None: there is none
 
 
@@ -68,6 +74,8 @@ def worst_batch(config: TrainEvalPipelineConfig, folder: Path) -> WorstBatch:
         return _assumed(config, folder, "the config has no train_input_reader")
     try:
         records = open_reader(reader, folder)
+    except StoreError:
+        raise  # the data is there, perhaps
     except HoldfastError as error:
         return _assumed(config, folder, error.message)
     statistics = record_statistics(records.files, records.layout, records.names)
@@ -93,6 +101,7 @@ def worst_of(
         batches=pipeline.prefetch_batches + 1,
         decoding_bytes=pipeline.parallel_calls * image_bytes
         + sum(statistics.stored_bytes[-shuffled:]),
+        reading_bytes=_reading_bytes(pipeline.stream.files),
     )
 
 
@@ -112,6 +121,7 @@ def worst_evaluation_of(
         batches=images.prefetch_batches + 1,
         decoding_bytes=images.parallel_calls
         * decoding_bytes(statistics, images.truth_fields, COPIES_PER_CALL),
+        reading_bytes=_reading_bytes(images.stream.files),
     )
 
 
@@ -124,12 +134,20 @@ def _worst_evaluation(
         return None
     try:
         records = open_reader(reader, folder, name="eval_input_reader")
+    except StoreError:
+        raise
     except HoldfastError:
         batch_size = max(1, (config.eval_config or EvalConfig()).batch_size)
         return WorstEvaluation(batch_size=batch_size, shape=training)
     statistics = record_statistics(records.files, records.layout, records.names)
     images = build_evaluation_input(config, records, statistics)
     return worst_evaluation_of(config, images, statistics)
+
+
+def _reading_bytes(files: Sequence[str]) -> int:
+    """Give what is held of files of a store that are open at once."""
+    remote = sum(data_files.is_remote(file) for file in files)
+    return min(remote, OPEN_FILES) * block_bytes()
 
 
 def _names(statistics: Statistics) -> list[str]:

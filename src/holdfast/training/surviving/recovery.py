@@ -31,6 +31,7 @@ from holdfast.training.surviving.out_of_memory import (
     reason_text,
     release,
 )
+from holdfast.training.surviving.store_wait import StoreWait
 from holdfast.training.surviving.supervisor import RAN_OUT
 from holdfast.training.training_settings import TrainingSettings
 from holdfast.training.vitals.vitals_record import VitalsRecord, of_first_device
@@ -138,6 +139,7 @@ class RecoveringSteps:
         self._vitals = VitalsRecord(session, journal, reporter)
         self._capsules = CapsuleWriter(session, journal, reporter)
         self._contract = MemoryContract(session, journal, reporter)
+        self.store_wait = StoreWait(journal, reporter)
         self.batches: Iterator[Any] | None = None  # None: to be opened at the next step
         self.shapes: dict[str, tuple[int, ...]] = {}  # of the last batch, by field
         self._batch: Any = None  # of the step under way
@@ -172,15 +174,19 @@ class RecoveringSteps:
         """Get the batch of a step; say why memory did not suffice for it."""
         if self._batch is not None:
             return None
-        if self.batches is None:
-            self.batches = self._session.batches(step)
-        try:
-            with tf.profiler.experimental.Trace(WAITING_MARK):
-                self._batch = next(self.batches)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            return reason_text(error)
+        while self._batch is None:
+            try:
+                if self.batches is None:
+                    self.batches = self._session.batches(step)
+                with tf.profiler.experimental.Trace(WAITING_MARK):
+                    self._batch = next(self.batches)
+            except Exception as error:
+                if is_out_of_memory(error):
+                    return reason_text(error)
+                if not self.store_wait.wait(step, error):
+                    raise
+                self.batches = None
+        self.store_wait.back()
         return None
 
     def _run(self, step: int) -> StepOutcome | str:

@@ -1,0 +1,1 @@
+"""Google Cloud Storage: places such as gs://bucket/folder, asked through Google's own client."""
