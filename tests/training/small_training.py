@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -85,6 +86,8 @@ def main() -> None:
     parser.add_argument("--evaluate-every", type=int, default=100)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--peer-seconds", type=float, default=20.0)
+    parser.add_argument("--stuck-at", type=int, help="read no batch after so many")
     parser.add_argument("--plain", action="store_true", help="frozen batch norm; SSD: no chance")
     options = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -110,12 +113,28 @@ def config_of(family: str, *, plain: bool):
     return family_config(family, config)
 
 
+def get_stuck(count: int) -> None:
+    """Let the input of this process give so many batches, and then nothing for ever."""
+    from holdfast.training.session import Session
+
+    whole = Session.batches
+
+    def some(session, start):
+        batches = whole(session, start)
+        yield from (next(batches) for _ in range(count - start))
+        time.sleep(10_000)
+
+    Session.batches = some
+
+
 def train_small(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
     from holdfast.training.loop import train
     from holdfast.training.training_settings import TrainingSettings
 
+    if options.stuck_at is not None:
+        get_stuck(options.stuck_at)
     strategy = None
     workers = len(
         json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {}).get("worker", "1")
@@ -134,6 +153,7 @@ def train_small(options: argparse.Namespace) -> None:
             deterministic=True,
             checkpoint_every=options.checkpoint_every,
             evaluate_every=options.evaluate_every,
+            peer_seconds=options.peer_seconds,
             accumulation=options.accumulate,
             plan=given_plan(
                 8 // options.replicas // options.accumulate // workers, options.accumulate

@@ -19,6 +19,8 @@ from holdfast.training.capsule.capsule_writer import CapsuleWriter
 from holdfast.training.capsule.capture import local_batch
 from holdfast.training.cluster import num_workers
 from holdfast.training.journal import EVALUATING, Journal
+from holdfast.training.peers.peers import COMPUTING
+from holdfast.training.peers.present_peers import doing
 from holdfast.training.reporter import Recovered, Reporter, TakenStep
 from holdfast.training.session import Session
 from holdfast.training.step.training_step import TOTAL, StepOutcome
@@ -149,9 +151,11 @@ class RecoveringSteps:
         while True:
             started = time.perf_counter()
             self._note_state()
+            doing(f"reads the batch of step {step + 1}")
             reason = self._fetch(step)
             ready = time.perf_counter()
             self._capsules.arm(step + 1)
+            doing(f"{COMPUTING} {step + 1}")
             result = self._run(step) if reason is None else reason
             if isinstance(result, StepOutcome) and self._is_odd(result):
                 result = self._look_into(step, result)
