@@ -18,7 +18,7 @@ GROUPS = {
     "Cloud": ["cloud"],
 }
 NAMES = [name for names in GROUPS.values() for name in names]
-CLOUD = ["check", "job"]
+CLOUD = ["check", "job", "submit", "translate"]
 COMMANDS = [*(name for name in NAMES if name != "cloud"), *(f"cloud {name}" for name in CLOUD)]
 
 

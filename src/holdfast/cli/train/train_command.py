@@ -132,7 +132,7 @@ def train(
     peer_timeout: Annotated[
         float,
         typer.Option(
-            min=1.0,
+            min=5.0,
             metavar="S",
             help="With TF_CONFIG: seconds to wait for another process, at the start and in a step.",
         ),

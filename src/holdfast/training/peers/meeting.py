@@ -21,6 +21,7 @@ from holdfast.units import count_text
 
 _TRY_SECONDS = 0.2
 _HELLO_SECONDS = 5.0  # for the first words of someone who came
+_NOBODY = [-1]  # is missing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +59,32 @@ def meet(cluster: Cluster, seconds: float) -> dict[int, socket.socket]:
 
 def _come(cluster: Cluster, deadline: float, seconds: float) -> socket.socket:
     """Go to the first process, and wait there for the others."""
-    missing: list[int] = [0]
+    missing = [0]
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
             connection = socket.create_connection(_place(cluster.addresses[0]), _HELLO_SECONDS)
             connection.settimeout(max(0.1, deadline - time.monotonic()))
-            send(connection, Message("hello", {"of": cluster.digest, "index": cluster.index}))
-            while message := receive(connection):
-                if message.kind == "go":
-                    connection.settimeout(None)
-                    return connection
-                missing = list(message.values["missing"])
+            missing = _told_missing(cluster, connection) or missing
+            if missing == _NOBODY:
+                connection.settimeout(None)
+                return connection
             connection.close()
         time.sleep(_TRY_SECONDS)
-    raise _missed(cluster, [each for each in missing if each != cluster.index] or [0], seconds)
+    raise _missed(cluster, missing, seconds)
+
+
+def _told_missing(cluster: Cluster, connection: socket.socket) -> list[int]:
+    """Say who this is, and hear who is missing, until nobody is or the connection ends."""
+    missing: list[int] = []
+    try:
+        send(connection, Message("hello", {"of": cluster.digest, "index": cluster.index}))
+    except OSError:
+        return missing
+    while message := receive(connection):
+        if message.kind == "go":
+            return _NOBODY
+        missing = list(message.values["missing"])
+    return missing
 
 
 @dataclass(kw_only=True)
@@ -80,6 +93,7 @@ class _Hall:
 
     cluster: Cluster
     here: dict[int, socket.socket] = field(default_factory=dict)
+    came: set[int] = field(default_factory=set)  # also who left again
 
     def wait(self, deadline: float, seconds: float) -> dict[int, socket.socket]:
         with self._door() as door, selectors.DefaultSelector() as watch:
@@ -91,8 +105,12 @@ class _Hall:
                     else:
                         self._let_go(key.data, watch)
         if self.missing:
+            # Who came and left again, because somebody else was missing, is not to blame.
+            missing = sorted(set(self.missing) - self.came) or self.missing
             self._tell_missing()
-            raise _missed(self.cluster, self.missing, seconds)
+            for connection in self.here.values():
+                connection.close()
+            raise _missed(self.cluster, missing, seconds)
         # The door is closed before anybody goes on: behind it TensorFlow takes the address.
         for connection in self.here.values():
             send(connection, Message("go", {}))
@@ -131,6 +149,7 @@ class _Hall:
             return
         connection.settimeout(None)
         self.here[index] = connection
+        self.came.add(index)
         watch.register(connection, selectors.EVENT_READ, index)
         self._tell_missing()
 

@@ -225,7 +225,7 @@ class Peers:
 
     def _watch(self) -> None:
         """Tell the others that this process lives; end it when it cannot end by itself."""
-        while True:
+        while not self._is_told:
             slept = time.monotonic()
             time.sleep(_BEAT_SECONDS)
             if time.monotonic() - slept > _FROZEN_SECONDS:
