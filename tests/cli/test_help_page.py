@@ -18,7 +18,7 @@ GROUPS = {
     "Cloud": ["cloud"],
 }
 NAMES = [name for names in GROUPS.values() for name in names]
-INNER = {"cloud": ["check", "job"], "weights": ["get", "list", "path"]}
+INNER = {"cloud": ["check", "job", "submit", "translate"], "weights": ["get", "list", "path"]}
 COMMANDS = [
     *(name for name in NAMES if name not in INNER),
     *(f"{group} {name}" for group, names in INNER.items() for name in names),

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -88,6 +89,8 @@ def main() -> None:
     parser.add_argument("--prune", help="as of `holdfast train`")
     parser.add_argument("--teacher", help="as of `holdfast train`")
     parser.add_argument("--quantize", type=int, help="the step from which it trains quantized")
+    parser.add_argument("--peer-seconds", type=float, default=20.0)
+    parser.add_argument("--stuck-at", type=int, help="read no batch after so many")
     parser.add_argument("--plain", action="store_true", help="frozen batch norm; SSD: no chance")
     options = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -120,6 +123,20 @@ def quantized_from(config, delay: int):
     return config.replace(graph_rewriter=GraphRewriter(quantization=Quantization(delay=delay)))
 
 
+def get_stuck(count: int) -> None:
+    """Let the input of this process give so many batches, and then nothing for ever."""
+    from holdfast.training.session import Session
+
+    whole = Session.batches
+
+    def some(session, start):
+        batches = whole(session, start)
+        yield from (next(batches) for _ in range(count - start))
+        time.sleep(10_000)
+
+    Session.batches = some
+
+
 def train_small(options: argparse.Namespace) -> None:
     import tensorflow as tf
 
@@ -127,6 +144,8 @@ def train_small(options: argparse.Namespace) -> None:
     from holdfast.training.optimization_choice import OptimizationChoice
     from holdfast.training.training_settings import TrainingSettings
 
+    if options.stuck_at is not None:
+        get_stuck(options.stuck_at)
     strategy = None
     workers = len(
         json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {}).get("worker", "1")
@@ -148,6 +167,7 @@ def train_small(options: argparse.Namespace) -> None:
             deterministic=True,
             checkpoint_every=options.checkpoint_every,
             evaluate_every=options.evaluate_every,
+            peer_seconds=options.peer_seconds,
             accumulation=options.accumulate,
             optimization=OptimizationChoice(prune=options.prune),
             teacher=options.teacher,

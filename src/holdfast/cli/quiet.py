@@ -37,14 +37,17 @@ def load_tensorflow(parts: Sequence[str] | None = None) -> None:
     import_parts(parts)
 
 
-def load_strategy() -> Any:
-    """Do the same for a training: its devices must be chosen before the first tensor is made."""
+def load_strategy(peer_seconds: float) -> Any:
+    """Do the same for a training: its devices must be chosen before the first tensor is made.
+
+    peer_seconds: how long to wait for other processes in each step.
+    """
     set_environment()
     with _silent_stderr():
         from holdfast.data.input.device_search import find_devices
         from holdfast.training.distribution import choose_strategy
 
-        strategy = choose_strategy()
+        strategy = choose_strategy(peer_seconds)
         find_devices()
     return strategy
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from holdfast.cloud.machine_types import Machine
 from holdfast.cloud.mounts import mounted
+from holdfast.config.load import load_config
 
 CONFIG_IN_IMAGE = "/job/pipeline.config"
 
@@ -47,3 +48,9 @@ class JobRequest:
             *("holdfast", "train", config, "--run", mounted(self.run)),
             *("--checkpoint-every", str(self.checkpoint_every)),
         ]
+
+
+def read_request(config: Path, **choices: Any) -> JobRequest:
+    """Make a request of a config file; one that cannot be read is an error, and worth no job."""
+    load_config(config)
+    return JobRequest(config=config, config_text=config.read_text(encoding="utf-8"), **choices)

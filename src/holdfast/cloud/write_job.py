@@ -15,7 +15,7 @@ from holdfast.cloud.job_files.vertex_job import vertex_files
 from holdfast.cloud.job_request import JobFile, JobRequest
 from holdfast.cloud.mounts import bucket_of
 from holdfast.errors import HoldfastError
-from holdfast.files import write_text
+from holdfast.files import refuse_remote, write_text
 
 
 class JobKind(StrEnum):
@@ -43,6 +43,7 @@ def write_job(job: JobRequest, kind: JobKind, folder: Path, *, replaces: bool) -
     replaces: whether files that are there with another content are written over; else they are an
     error, and nothing is written.
     """
+    refuse_remote(folder, "the folder of a job's files")
     wanted = list(_MAKERS) if kind is JobKind.ALL else _with_image(kind)
     reasons = {each: reason for each in wanted if (reason := _reason_against(job, each))}
     if kind in reasons:

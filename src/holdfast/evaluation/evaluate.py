@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from holdfast.data.input.evaluation_input import EvaluationBatch, EvaluationInput
 from holdfast.errors import HoldfastError
+from holdfast.evaluation.compared_batch import WHOLE, ComparedBatch, Share
 from holdfast.evaluation.evaluation_step import EvaluatedBatch
 from holdfast.evaluation.metrics.compared_objects import found_objects, labeled_objects
 from holdfast.evaluation.metrics.metrics_set import Evaluators, MetricsSet
@@ -28,20 +29,49 @@ def evaluate_step(
 ) -> EvaluationResult:
     """Evaluate with a step that lives longer, so that it is not traced again each time."""
     start = time.perf_counter()
+    return score_batches(
+        compare_batches(step, data, metrics, progress=progress), data, metrics, start
+    )
+
+
+def compare_batches(
+    step: Step,
+    data: EvaluationInput,
+    metrics: MetricsSet,
+    *,
+    share: Share = WHOLE,
+    progress: Progress = silent,
+) -> Iterator[ComparedBatch]:
+    """Yield what is labeled and what is found, batch by batch, in all of the data or a share."""
+    images = 0
+    for turn, batch in enumerate(data.batches(*share)):
+        number = share.first + turn * share.every
+        detections, terms = step(batch)
+        first_image = number * data.batch_size
+        real = int(np.count_nonzero(batch.is_real))
+        images += real
+        yield ComparedBatch(
+            number=number,
+            images=real,
+            labeled=labeled_objects(batch, first_image, metrics.shapes),
+            found=found_objects(detections, batch, first_image, metrics.shapes),
+            losses={name: float(value) * real for name, value in terms.items()},
+        )
+        progress(min(images * share.every, data.num_images), data.num_images)
+
+
+def score_batches(
+    batches: Iterable[ComparedBatch], data: EvaluationInput, metrics: MetricsSet, start: float
+) -> EvaluationResult:
+    """Give the metrics of all batches, in their order; start: when, by time.perf_counter."""
     evaluators = Evaluators(metrics)
     losses: defaultdict[str, float] = defaultdict(float)  # summed over images
     images = 0
-    for batch in data.batches():
-        detections, terms = step(batch)
-        evaluators.add(
-            labeled_objects(batch, images, metrics.shapes),
-            found_objects(detections, batch, images, metrics.shapes),
-        )
-        real = int(np.count_nonzero(batch.is_real))
-        for name, value in terms.items():
-            losses[name] += float(value) * real
-        images += real
-        progress(images, data.num_images)
+    for batch in batches:
+        evaluators.add(batch.labeled, batch.found)
+        for name, value in batch.losses.items():
+            losses[name] += value
+        images += batch.images
     if images != data.num_images:
         raise HoldfastError(
             f"The evaluation data has {images} images, and its statistics say {data.num_images}.",

@@ -28,6 +28,8 @@ from holdfast.memory.plan import MemoryPlan
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.progress import Progress, silent
 from holdfast.training import loop
+from holdfast.training.cluster import num_workers
+from holdfast.training.distribution import choose_strategy
 from holdfast.training.fitting.choice import fitting_of, wanted_settings
 from holdfast.training.loop import TrainingResult
 from holdfast.training.reporter import Reporter
@@ -77,13 +79,18 @@ def train(
         settings = replace(settings or TrainingSettings(), plan=plan)
     config, reporter = _in_folder(config, folder), reporter or Reporter()
     place = Path(config.folder)
+    settings = settings or TrainingSettings()
+    # Several processes meet before the first tensor is made.
+    strategy = choose_strategy(settings.peer_seconds) if num_workers() > 1 else None
     problems = list(validate(config, place))
     if errors := errors_of(problems):
         raise ConfigError("the config", errors)
     problems += _data_problems(config, place)
     for problem in warnings_of(problems):
         reporter.note(str(problem))
-    return loop.train(config, run, settings=settings, folder=place, reporter=reporter)
+    return loop.train(
+        config, run, settings=settings, folder=place, reporter=reporter, strategy=strategy
+    )
 
 
 def _in_folder(

@@ -8,7 +8,23 @@ import os
 
 def num_workers() -> int:
     """Count the processes that train together, by TF_CONFIG; 0 without one."""
-    return sum(len(names) for names in _cluster().values())
+    return len(worker_addresses())
+
+
+def worker_addresses() -> tuple[str, ...]:
+    """List the addresses, host:port, of all of them, the first one's first; () without TF_CONFIG.
+
+    >>> os.environ["TF_CONFIG"] = '{"cluster": {"worker": ["b:1"], "chief": ["a:1"]}}'
+    >>> worker_addresses()
+    ('a:1', 'b:1')
+    """
+    cluster = _cluster()
+    return tuple(name for kind in _KINDS for name in cluster.get(kind, ()))
+
+
+def worker_title(index: int) -> str:
+    """Name a process, for messages."""
+    return f"Worker {index} ({worker_addresses()[index]})"
 
 
 def is_chief() -> bool:
@@ -21,11 +37,14 @@ def worker_index() -> int:
     return _task()[1] if num_workers() > 1 else 0
 
 
+_KINDS = ("chief", "master", "worker")
+
+
 def _cluster() -> dict[str, list[str]]:
     cluster: dict[str, list[str]] = json.loads(os.environ.get("TF_CONFIG") or "{}").get(
         "cluster", {}
     )
-    return {kind: names for kind, names in cluster.items() if kind in ("chief", "master", "worker")}
+    return {kind: names for kind, names in cluster.items() if kind in _KINDS}
 
 
 def _task() -> tuple[str, int]:

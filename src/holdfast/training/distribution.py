@@ -7,17 +7,31 @@ import tensorflow as tf
 from holdfast.data.input.pipeline import Part
 from holdfast.errors import HoldfastError
 from holdfast.training.cluster import num_workers, worker_index
-from holdfast.training.surviving.interruption import own_signals
+from holdfast.training.peers.present_peers import join_peers
+from holdfast.training.surviving.interruption import ended_by_alarm, own_signals
+from holdfast.training.training_settings import PEER_SECONDS
+
+_MEETING_SECONDS = 45
 
 
-def choose_strategy() -> tf.distribute.Strategy:
-    """Choose by what there is: TF_CONFIG, then several GPUs, then one device."""
+def choose_strategy(peer_seconds: float = PEER_SECONDS) -> tf.distribute.Strategy:
+    """Choose by what there is: TF_CONFIG, then several GPUs, then one device.
+
+    peer_seconds: how long to wait for the other processes of TF_CONFIG, now and in each step.
+    """
     gpus = tf.config.list_physical_devices("GPU")
     for gpu in gpus:
         tf.config.experimental.set_memory_growth(gpu, True)
     if num_workers() > 1:
-        with own_signals():
-            return tf.distribute.MultiWorkerMirroredStrategy()
+        join_peers(peer_seconds)
+        # All are there: if TensorFlow does not meet them now, one has just ended. It would wait
+        # forever, and lets no thread run meanwhile that could know better.
+        with own_signals(), ended_by_alarm(_MEETING_SECONDS):
+            return tf.distribute.MultiWorkerMirroredStrategy(
+                communication_options=tf.distribute.experimental.CommunicationOptions(
+                    timeout_seconds=peer_seconds
+                )
+            )
     if len(gpus) > 1:
         return tf.distribute.MirroredStrategy()
     return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")

@@ -35,6 +35,7 @@ from holdfast.training.cluster import is_chief
 from holdfast.training.early_stopping import judged_metric
 from holdfast.training.evaluation_pictures import save_pictures, step_name
 from holdfast.training.optimization_choice import OptimizationChoice
+from holdfast.training.peers.present_peers import doing
 from holdfast.training.reporter import Recovered, TakenStep
 from holdfast.training.session import Session
 from holdfast.training.step.state import restore_state, state_of
@@ -356,6 +357,7 @@ class Journal:
         """Write a checkpoint."""
         if self._store is None:
             return None
+        doing(f"saves the checkpoint of step {step}")
         state = state_of(session.step)
         try:
             self._saved = self._store.save(step, state, {"seed": self.settings.seed})

@@ -23,6 +23,8 @@ from holdfast.training.early_stopping import Stopping
 from holdfast.training.fitting.plan_training import plan_training
 from holdfast.training.fitting.rehearsal import rehearse
 from holdfast.training.journal import Journal, open_journal
+from holdfast.training.peers.present_peers import doing
+from holdfast.training.peers.shared_work import read_statistics_once
 from holdfast.training.reporter import Reporter, TrainingOutline
 from holdfast.training.session import Session
 from holdfast.training.step.state import state_of
@@ -76,14 +78,16 @@ def train(
     """
     settings, reporter = settings or TrainingSettings(), reporter or Reporter()
     started = time.perf_counter()
-    strategy, folder = strategy or choose_strategy(), folder or Path()
+    strategy, folder = strategy or choose_strategy(settings.peer_seconds), folder or Path()
     config = config.replace(folder=str(folder))  # of a resumed run, it is not where its copy lies
     settings = _completed(config, settings)
     with (
         open_uploads(run, reporter.note) as uploads,
-        open_journal(config, uploads.folder, settings, folder, uploads) as journal,
         lost_workers_told(),
+        open_journal(config, uploads.folder, settings, folder, uploads) as journal,
     ):
+        read_statistics_once(config, folder)
+        doing("builds the detector")
         session = Session(config, remembered(settings, journal, reporter), folder, strategy)
         descend(session, journal, reporter)
         plan = plan_training(session, session.settings, reporter)
@@ -134,7 +138,7 @@ def _completed(config: TrainEvalPipelineConfig, settings: TrainingSettings) -> T
 def _start(session: Session, journal: Journal, agreement: Agreement) -> tuple[int, str]:
     """Give the step to go on with, the same in every process, and where the weights come from."""
     own, origin = journal.restore(session)
-    start = agreement.start(own, list(state_of(session.step).values()))
+    start = agreement.start(own, state_of(session.step))
     return start, origin if start == own else f"step {start}, from the first process"
 
 

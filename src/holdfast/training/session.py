@@ -33,7 +33,6 @@ from holdfast.evaluation.build_evaluation import (
     build_metrics_set,
     evaluates_averages,
 )
-from holdfast.evaluation.evaluate import evaluate_step
 from holdfast.evaluation.evaluation_step import EvaluationStep
 from holdfast.evaluation.metrics.metrics_set import MetricsSet
 from holdfast.evaluation.result import EvaluationResult
@@ -53,8 +52,10 @@ from holdfast.pictures import Pixels
 from holdfast.progress import Progress
 from holdfast.training import build_training
 from holdfast.training.batch_norm_start import Refit, refit_batch_norms
+from holdfast.training.cluster import is_chief
 from holdfast.training.distribution import own_part
 from holdfast.training.evaluation_pictures import build_gallery, draw_pictures
+from holdfast.training.peers.shared_work import evaluate_together
 from holdfast.training.step.trained_variables import TrainedVariables
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.evaluation_pieces import EvaluationInPieces
@@ -226,8 +227,10 @@ class Session:
         step.tell, step.images_at_once = tell, self.evaluated_at_once
         averages = self.step.averages if evaluates_averages(self.config) else None
         with averages.swapped() if averages is not None else nullcontext():
-            self.pictures = draw_pictures(step, images, build_gallery(self.config, metrics.classes))
-            result = evaluate_step(step, images, metrics, progress=progress)
+            if is_chief():
+                gallery = build_gallery(self.config, metrics.classes)
+                self.pictures = draw_pictures(step, images, gallery)
+            result = evaluate_together(step, images, metrics, progress)
         self.evaluated_at_once = step.images_at_once
         return result
 

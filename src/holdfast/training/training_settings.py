@@ -8,6 +8,7 @@ from holdfast.data.input.budget import DEFAULT_BUDGET_BYTES
 from holdfast.memory.plan import MemoryPlan
 from holdfast.training.optimization_choice import AS_CONFIGURED, OptimizationChoice
 
+PEER_SECONDS = 600.0  # longer than a checkpoint of the first process takes, or a slow first batch
 FEWEST_STEPS = 100  # between two evaluations: fewer change little, and may take less time than one
 
 
@@ -36,6 +37,7 @@ class TrainingSettings:
     memory_bytes: int | None = None  # what the training may hold; None: what the device has left
     plan: MemoryPlan | None = None  # to be followed; None: one is made
     rehearses: bool = False  # computes the worst batch once before the first step
+    peer_seconds: float = PEER_SECONDS  # to wait for another process, at the start and in a step
     measures: bool = False  # takes real steps in another process, to correct the plan
 
     def evaluation_interval(self, steps: int) -> int:

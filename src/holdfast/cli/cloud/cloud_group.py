@@ -6,6 +6,8 @@ import typer
 
 from holdfast.cli.cloud.cloud_check_command import check
 from holdfast.cli.cloud.job_command import job
+from holdfast.cli.cloud.submit_command import submit
+from holdfast.cli.cloud.translate_command import translate
 from holdfast.cli.help_page import CommandHelp, GroupHelp
 
 cloud = typer.Typer(
@@ -14,5 +16,5 @@ cloud = typer.Typer(
     help="Check a training for a machine of the cloud, and write the job that runs it there.",
     no_args_is_help=True,
 )
-for _command in (check, job):
+for _command in (check, job, submit, translate):
     cloud.command(cls=CommandHelp)(_command)

@@ -29,4 +29,20 @@ CheckpointOption = Annotated[
 SpotOption = Annotated[
     bool, typer.Option("--spot", help="On machines that may be taken away: cheaper.")
 ]
+ImageOption = Annotated[
+    str,
+    typer.Option(
+        "--image", metavar="IMAGE", help="Name of the image, in a registry that the job reads."
+    ),
+]
+ReplaceOption = Annotated[bool, typer.Option("--replace", help="Write over files that differ.")]
+RunOption = Annotated[
+    str,
+    typer.Option(
+        "--run",
+        metavar="PLACE",
+        help="Where the run is kept: gs://BUCKET/FOLDER, or a shared folder.",
+    ),
+]
+IMAGE = "holdfast:latest"
 REGION = "us-central1"

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.cloud.cloud_options import (
+    IMAGE,
     REGION,
     CardOption,
     CardsOption,
     CheckpointOption,
+    ImageOption,
     OnOption,
     RegionOption,
+    ReplaceOption,
+    RunOption,
     SpotOption,
     WorkersOption,
 )
@@ -28,12 +32,7 @@ if TYPE_CHECKING:
 def job(
     config: ConfigArgument,
     on: OnOption,
-    run: Annotated[
-        str,
-        typer.Option(
-            metavar="PLACE", help="Where the run is kept: gs://BUCKET/FOLDER, or a shared folder."
-        ),
-    ],
+    run: RunOption,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")],
     kind: Annotated[
         JobKind,
@@ -41,19 +40,14 @@ def job(
             "--for", metavar="KIND", help="vertex, kubernetes, slurm, docker (the image) or all."
         ),
     ] = JobKind.ALL,
-    image: Annotated[
-        str,
-        typer.Option(metavar="IMAGE", help="Name of the image, in a registry that the job reads."),
-    ] = "holdfast:latest",
+    image: ImageOption = IMAGE,
     workers: WorkersOption = 1,
     card: CardOption = None,
     cards: CardsOption = None,
     region: RegionOption = REGION,
     spot: SpotOption = False,
     checkpoint_every: CheckpointOption = 500,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Write over files that differ.")
-    ] = False,
+    replace: ReplaceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write what runs a training elsewhere: image, Vertex job, JobSet, Slurm script.
@@ -65,19 +59,13 @@ def job(
 
     Example: `holdfast cloud job pipeline.config --on g2-standard-8 --run gs://cells/one --out job`
     """
-    from holdfast.cloud.job_request import JobRequest
+    from holdfast.cloud.job_request import read_request
     from holdfast.cloud.machine_types import find_machine
     from holdfast.cloud.write_job import write_job
-    from holdfast.config.load import load_config
-    from holdfast.files import refuse_remote
 
-    refuse_remote(out, "the folder of a job's files")
-    machine = find_machine(on, card, cards)
-    load_config(config)  # a job whose config cannot be read is not worth writing
-    request = JobRequest(
-        config=config,
-        config_text=config.read_text(encoding="utf-8"),
-        machine=machine,
+    request = read_request(
+        config,
+        machine=find_machine(on, card, cards),
         workers=workers,
         run=run,
         image=image,

@@ -25,6 +25,7 @@ from holdfast.cli.options import (
     SetOption,
     UseOption,
 )
+from holdfast.cli.train.train_peers import end_without_peers, meet_peers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -177,6 +178,14 @@ def train(
         ),
     ] = None,
     measure: MeasureOption = False,
+    peer_timeout: Annotated[
+        float,
+        typer.Option(
+            min=5.0,
+            metavar="S",
+            help="With TF_CONFIG: seconds to wait for another process, at the start and in a step.",
+        ),
+    ] = 600.0,
     rehearse: Annotated[
         bool,
         typer.Option(
@@ -247,6 +256,7 @@ def train(
             plan=None if plan is None else load_plan(plan),
             measures=measure,
             rehearses=rehearse,
+            peer_seconds=peer_timeout,
         ),
     )
     import_parts(imports)
@@ -315,9 +325,17 @@ def _print_check(terminal: Console, job: Job) -> None:
 
 def _trained(terminal: Console, job: Job) -> TrainingResult:
     """Train; Ctrl-C before the first step, and a second one after it, end it at once."""
+    from holdfast.cli.terminal import print_error
+    from holdfast.training.surviving.failure import TrainingFailedError
+
     begun: list[TrainReporter] = []
     try:
+        meet_peers(terminal, job.settings.peer_seconds)
         return _train(terminal, job, begun)
+    except TrainingFailedError as error:
+        print_error(error)
+        end_without_peers(error)
+        raise typer.Exit(1) from error
     except KeyboardInterrupt:
         if begun and begun[0].has_begun:
             typer.echo(f"Stopped at once: what {job.run} saved last is kept.", err=True)
@@ -329,21 +347,22 @@ def _trained(terminal: Console, job: Job) -> TrainingResult:
 def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingResult:
     from holdfast.cli.quiet import load_strategy
 
-    strategy = load_strategy()
-    from holdfast.cli.terminal import print_error
+    strategy = load_strategy(job.settings.peer_seconds)
     from holdfast.cli.train.run_profiler import run_profiler
     from holdfast.cli.train.train_data import print_data
     from holdfast.cli.train.train_report import TrainReporter
     from holdfast.config.load import load_config
     from holdfast.runs.run_mirror import run_folder
+    from holdfast.training.agreement import lost_workers_told
     from holdfast.training.loop import train as train_in_run
-    from holdfast.training.surviving.failure import TrainingFailedError
+    from holdfast.training.peers.present_peers import first_one_first
     from holdfast.training.surviving.out_of_memory import is_out_of_memory, reason_text
     from holdfast.training.surviving.supervised import has_supervisor
     from holdfast.training.surviving.supervisor import FAILED, OUT_OF_MEMORY
 
     config = load_config(job.config, job.overrides, job.use)
-    images = print_data(terminal, config, job.folder)
+    with lost_workers_told(), first_one_first():
+        images = print_data(terminal, config, job.folder)
     folder = run_folder(job.run)
     reporter = TrainReporter(terminal, folder, job.settings, evaluation_images=images)
     begun.append(reporter)
@@ -359,9 +378,6 @@ def _train(terminal: Console, job: Job, begun: list[TrainReporter]) -> TrainingR
                 strategy=strategy,
                 tracer=tracer,
             )
-    except TrainingFailedError as error:
-        print_error(error)
-        raise typer.Exit(1) from error
     except Exception as error:
         if not is_out_of_memory(error):
             raise

@@ -18,6 +18,8 @@ from holdfast.data.survey.inspection import Inspection, inspect_data
 from holdfast.data.survey.statistics import LeftOut
 from holdfast.data.survey.usable import refuse_unusable
 from holdfast.errors import warnings_of
+from holdfast.progress import Progress
+from holdfast.training.peers.present_peers import doing
 from holdfast.units import count_text
 
 _MEGABYTE = 10**6
@@ -41,7 +43,7 @@ def look_at(terminal: Console, reader: InputReader, folder: Path, name: str) -> 
     records = open_reader(reader, folder, name=name)
     with progress(f"look at {name}", "MB") as report:
         inspection = inspect_data(
-            records, progress=lambda done, total: report(done // _MEGABYTE, total // _MEGABYTE)
+            records, progress=lambda done, total: _looked(report, name, done, total)
         )
     doubts = warnings_of(inspection.problems)
     terminal.print(problem_list(replace(each, path=name) for each in doubts))
@@ -51,6 +53,11 @@ def look_at(terminal: Console, reader: InputReader, folder: Path, name: str) -> 
         terminal.print(Text("note: ", style="bold") + Text(f"{name}: {note}"))
     refuse_unusable(inspection.problems, name)
     return inspection
+
+
+def _looked(report: Progress, name: str, done: int, total: int) -> None:
+    doing(f"looks at the data of {name}")
+    report(done // _MEGABYTE, total // _MEGABYTE)
 
 
 def _left_out(inspection: Inspection) -> Iterator[str]:

@@ -80,12 +80,16 @@ class EvaluationInput:
         """How many images a pass shows."""
         return -(-self.stream.num_records // self.sample_1_of_n)
 
-    def batches(self) -> tf.data.Dataset:
-        """Give the batches of one pass, each an EvaluationBatch."""
+    def batches(self, first: int = 0, every: int = 1) -> tf.data.Dataset:
+        """Give the batches of one pass, each an EvaluationBatch, or every n-th from one on."""
         records = self.stream.epoch(0).shard(self.sample_1_of_n, 0)
         if missing := -self.num_images % self.batch_size:
             records = records.concatenate(records.take(1).repeat(missing))
-        images = records.enumerate().map(
+        records = records.enumerate()
+        if every > 1:  # what others evaluate is read, but not decoded
+            batches = records.batch(self.batch_size, drop_remainder=True)
+            records = batches.shard(every, first).unbatch()
+        images = records.map(
             as_written(self._image), num_parallel_calls=self.parallel_calls, deterministic=True
         )
         batches = images.batch(self.batch_size, drop_remainder=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError
-from holdfast.training.step.training_step import TOTAL, StepOutcome
+
+if TYPE_CHECKING:  # processes meet before they load TensorFlow
+    from holdfast.training.step.training_step import StepOutcome
 
 _NAMED = 8  # images named in the message
 
@@ -21,6 +24,8 @@ def wrong_number(result: StepOutcome, skips: bool) -> str | None:
 
     skips: with a loss scale, gradients too large for float16 are skipped and not an error.
     """
+    from holdfast.training.step.training_step import TOTAL
+
     losses = {name: float(value) for name, value in result.losses.items()}
     bad = [name for name, value in losses.items() if not math.isfinite(value) and name != TOTAL]
     if bad:

@@ -35,11 +35,30 @@ class Interruption:
 
 @contextmanager
 def own_signals() -> Iterator[None]:
-    """Keep the handler of SIGTERM: TensorFlow takes it where several machines train together."""
+    """Keep the handler of SIGTERM: TensorFlow takes it where several machines train together.
+
+    One that comes in here is heard afterwards.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = signal.getsignal(signal.SIGTERM)
-    yield
-    if threading.current_thread() is threading.main_thread():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
         signal.signal(signal.SIGTERM, before)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+
+@contextmanager
+def ended_by_alarm(seconds: int) -> Iterator[None]:
+    """Let the system end this process (SIGALRM) if what is done in here takes longer."""
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
 
 
 @contextmanager

@@ -20,6 +20,8 @@ from holdfast.training.capsule.capsule_writer import CapsuleWriter
 from holdfast.training.capsule.capture import local_batch
 from holdfast.training.cluster import num_workers
 from holdfast.training.journal import EVALUATING, Journal
+from holdfast.training.peers.peers import COMPUTING
+from holdfast.training.peers.present_peers import doing
 from holdfast.training.reporter import Recovered, Reporter, TakenStep
 from holdfast.training.session import Session
 from holdfast.training.step.training_step import TOTAL, StepOutcome
@@ -153,9 +155,11 @@ class RecoveringSteps:
             started = time.perf_counter()
             self._note_state()
             with tf.profiler.experimental.Trace(STEP_MARK, step_num=step + 1, _r=1):
+                doing(f"reads the batch of step {step + 1}")
                 reason = self._fetch(step)
                 ready = time.perf_counter()
                 self._capsules.arm(step + 1)
+                doing(f"{COMPUTING} {step + 1}")
                 result = self._run(step) if reason is None else reason
                 # A GPU is still at work until something of the result is read.
                 is_odd = isinstance(result, StepOutcome) and self._is_odd(result)

@@ -27,6 +27,7 @@ SAVED, STEP, RESTARTED, GAVE_UP = "saved", "step", "restarted", "gave_up"  # kin
 # Several processes must compute alike, and each sees only its own memory.
 _ALL_CHEAPER = " with --rematerialize, then also with --accumulate"
 _MOST_RESTARTS = 3  # without a new checkpoint
+_CAUSES = {signal.SIGALRM: "another process ended while TensorFlow was meeting it"}
 _ASKS_TO_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -94,7 +95,7 @@ class _Loss:
                 cause="out of memory", evidence="memory ran out beside a step", reached=reached
             )
         return cls(
-            cause=ending.death.signal.name,
+            cause=_CAUSES.get(ending.death.signal, ending.death.signal.name),
             evidence=memory_evidence(ending.death),
             reached=reached,
         )
