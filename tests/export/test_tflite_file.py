@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.export.test_saved_model_file import spread_detector
-from tests.prediction.spread_weights import noise
+from tests.models.detectors.center_net.small_centers import BOXES as CENTER_BOXES
+from tests.models.detectors.center_net.small_centers import center_net, keypoints
+from tests.prediction.spread_weights import noise, spread_weights
 
 import holdfast
 from holdfast.checkpoints.trained_model import choose_trained
@@ -81,6 +83,14 @@ def test_float32_finds_what_the_detector_finds(family, tmp_path):
     comparison = compared(spread_detector(family), "float32", tmp_path / "model.tflite")
     if family != "center_net":
         assert comparison.largest_raw_score_difference < 1e-3
+
+
+@pytest.mark.slow
+def test_keypoints_of_a_center_net_are_found(tmp_path):
+    detector = holdfast.build_detector(center_net(CENTER_BOXES + keypoints()))
+    spread_weights(detector)
+    comparison = compared(detector, "float32", tmp_path / "model.tflite")
+    assert comparison.largest_keypoint_distance < 1e-3
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from holdfast.export.export_format import ExportJob
 from holdfast.export.tflite_file import takes_pixels
 from holdfast.export.tflite_graph import client_image, image_input
 from holdfast.runtimes.litert_model import LitertModel, LitertOutputs
-from holdfast.runtimes.true_boxes import in_true_image
+from holdfast.runtimes.true_frame import boxes_in_image, points_in_image
 
 
 def run_tflite(
@@ -33,7 +33,7 @@ def run_tflite(
 def _named(
     outputs: LitertOutputs, size: NDArray[np.int32], sides: tuple[int, int]
 ) -> dict[str, NDArray[Any]]:
-    boxes = in_true_image(outputs.boxes, size, sides)
+    boxes = boxes_in_image(outputs.boxes, size, sides)
     is_found = np.arange(len(boxes)) < outputs.count
     # The operation neither clips boxes nor leaves out those outside of the image; a detector does.
     is_empty = is_found & ((boxes[:, 2:] - boxes[:, :2]).min(axis=1) <= 0.0)
@@ -45,7 +45,7 @@ def _named(
         "num_detections": np.float32(np.count_nonzero(is_found & rows)),
     }
     if outputs.keypoints is not None and outputs.keypoint_scores is not None:
-        named["detection_keypoints"] = outputs.keypoints[rows]
+        named["detection_keypoints"] = points_in_image(outputs.keypoints, size, sides)[rows]
         named["detection_keypoint_scores"] = outputs.keypoint_scores[rows]
     if outputs.raw_scores is not None:
         named["raw_detection_scores"] = outputs.raw_scores

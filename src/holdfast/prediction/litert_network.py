@@ -21,7 +21,7 @@ from holdfast.models.inference.detections import Detections
 from holdfast.prediction.loaded_model import joined
 from holdfast.runtimes.litert_model import LitertModel
 from holdfast.runtimes.tflite_metadata import PIXELS, ImageInput
-from holdfast.runtimes.true_boxes import in_true_image
+from holdfast.runtimes.true_frame import boxes_in_image, points_in_image
 
 # H, W sides of the input, h, w of the image in it, N detections
 
@@ -87,8 +87,10 @@ class LitertNetwork:
         found = self._model(image.values)
         # What lies behind the last detection is not one, whatever its score.
         real = np.arange(len(found.scores)) < found.count
-        boxes = in_true_image(found.boxes, image.size, self._model.size)
+        boxes = boxes_in_image(found.boxes, image.size, self._model.size)
         points, sure = found.keypoints, found.keypoint_scores
+        if points is not None:
+            points = points_in_image(points, image.size, self._model.size)
         return Detections(
             boxes=np.where(real[:, None], boxes, 0.0)[None],
             scores=np.where(real, found.scores, 0.0)[None],
