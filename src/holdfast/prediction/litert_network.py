@@ -21,7 +21,6 @@ from holdfast.models.inference.detections import Detections
 from holdfast.prediction.loaded_model import joined
 from holdfast.runtimes.litert_model import LitertModel
 from holdfast.runtimes.tflite_metadata import PIXELS, ImageInput
-from holdfast.runtimes.true_frame import boxes_in_image, points_in_image
 
 # H, W sides of the input, h, w of the image in it, N detections
 
@@ -84,18 +83,13 @@ class LitertNetwork:
         return joined([self._detect(image) for image in images])
 
     def _detect(self, image: SentImage) -> Detections:
-        found = self._model(image.values)
-        # What lies behind the last detection is not one, whatever its score.
-        real = np.arange(len(found.scores)) < found.count
-        boxes = boxes_in_image(found.boxes, image.size, self._model.size)
+        found = self._model(image.values).in_image(image.size, self._model.size)
         points, sure = found.keypoints, found.keypoint_scores
-        if points is not None:
-            points = points_in_image(points, image.size, self._model.size)
         return Detections(
-            boxes=np.where(real[:, None], boxes, 0.0)[None],
-            scores=np.where(real, found.scores, 0.0)[None],
-            classes=np.where(real, np.round(found.classes), 0).astype(np.int32)[None],
-            count=np.array([np.count_nonzero(real)], np.int32),
+            boxes=found.boxes[None],
+            scores=found.scores[None],
+            classes=found.classes.astype(np.int32)[None],
+            count=np.array([found.count], np.int32),
             keypoints=None if points is None else points[None],
             keypoint_scores=None if sure is None else sure[None],
         )
