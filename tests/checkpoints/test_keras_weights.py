@@ -13,6 +13,7 @@ from holdfast.models.backbones.resnet_v1_regions import resnet_v1_of_images, res
 from holdfast.models.layers.batch_norm import BatchNormSettings
 from holdfast.models.layers.convolution import LayerSettings
 
+from .keras_files import write_old_format
 from .networks import network
 
 IMAGENET_RESNET = "weights/imagenet_resnet50/resnet50_no_top_float16.weights.h5"
@@ -84,24 +85,6 @@ def test_weights_in_the_old_format_give_the_same_features(tmp_path, backbone, ap
     assert report.is_whole
     assert "bn_Conv1/gamma:0" in report.loaded
     assert_same_features(backbone(image), features_of(application, image))
-
-
-def write_old_format(path, model):
-    """Write what the files of keras.applications hold: names of layers and of their arrays."""
-    with h5py.File(path, "w") as file:
-        file.attrs["layer_names"] = [layer.name.encode() for layer in model.layers]
-        for layer in model.layers:
-            group = file.create_group(layer.name)
-            names = [f"{layer.name}/{_old_name(layer, each.name)}:0" for each in layer.weights]
-            group.attrs["weight_names"] = [name.encode() for name in names]
-            for name, weight in zip(names, layer.weights, strict=True):
-                group[name] = np.asarray(weight)
-    return path
-
-
-def _old_name(layer, name):
-    is_depthwise = isinstance(layer, keras.layers.DepthwiseConv2D)
-    return f"depthwise_{name}" if is_depthwise and name == "kernel" else name
 
 
 def test_a_resnet_of_keras_gives_the_same_features_of_rgb_images(shared):

@@ -91,7 +91,11 @@ class ModelWorker:
         return [self._images[index % len(self._images)] for index in range(size)]
 
     def _runtime(self) -> str:
-        name, package = _RUNTIMES.get(self._path.suffix, ("TensorFlow", "tensorflow"))
+        from holdfast.prediction.model_size import exported_file
+
+        file = None if self._checkpoint else exported_file(self._path)
+        ending = file.suffix.lower() if file is not None else ""
+        name, package = _RUNTIMES.get(ending, ("TensorFlow", "tensorflow"))
         text = f"{name} {version(package)}"
         if package == "tensorflow":
             import tensorflow as tf

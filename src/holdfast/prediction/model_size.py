@@ -14,6 +14,7 @@ from holdfast.checkpoints.trained_model import choose_trained
 from holdfast.runs.run import is_run
 
 _CHUNK = 2**20
+_ONE_FILE = (".tflite", ".onnx")
 _SAVED_MODEL = ("saved_model.pb", "variables/*", "assets/*")
 
 
@@ -33,13 +34,23 @@ def model_size(path: Path, checkpoint: str | None = None) -> ModelSize:
     return ModelSize(total, zipped + len(packer.flush()))
 
 
+def exported_file(path: Path) -> Path | None:
+    """Give the file that is all of a model: the path itself, or the only such one in an export."""
+    if path.is_file():
+        return path if path.suffix.lower() in _ONE_FILE else None
+    if is_run(path):
+        return None
+    found = [file for file in sorted(path.glob("*")) if file.suffix.lower() in _ONE_FILE]
+    return found[0] if len(found) == 1 else None
+
+
 def _content(path: Path, checkpoint: str | None) -> Iterator[bytes]:
     if checkpoint is not None:
         yield from _weights(checkpoint)
     elif is_run(path):
         yield from _weights(choose_trained(path).checkpoint)
-    elif path.is_file():
-        yield from _file(path)
+    elif file := exported_file(path):
+        yield from _file(file)
     elif files := _saved_model_files(path):
         for file in files:
             yield from _file(file)

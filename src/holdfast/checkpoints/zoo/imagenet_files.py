@@ -18,12 +18,6 @@ _RESNETS = {
     "resnet50v2": "fac2f116257151a9d068a22e544a4917",
     "resnet101v2": "c0ed64b8031c3730f411d2eb4eea35b5",
 }
-_MOBILENETS_V3 = {
-    ("large", 0.75): "40af19a13ebea4e2ee0c676887f69a2e",
-    ("large", 1.0): "07fb09a5933dd0c8eaafa16978110389",
-    ("small", 0.75): "ebdb5cc8e0b497cd13a7c275d475c819",
-    ("small", 1.0): "d3e8ec802a04aa4fc771ee12a9a9b836",
-}
 _INCEPTION_RESNET = "d19885ff4a710c122648d3b5c3b684e4"
 # With their top: the OD API's EfficientNets keep theirs.
 _EFFICIENTNET_TOPS = {
@@ -46,6 +40,8 @@ Backbone = tuple[str, float]  # its name, and its depth_multiplier
 def imagenet_files() -> Mapping[Backbone, PublishedWeights]:
     """Give the file for each backbone that has one, by name and depth_multiplier.
 
+    Keras' MobileNet V3 is not that of the OD API, whose last blocks have half the channels.
+
     >>> imagenet_files()["resnet50_v1", 1.0].name
     'resnet50_weights_tf_dim_ordering_tf_kernels_notop'
     >>> ("inception_v2", 1.0) in imagenet_files()
@@ -60,9 +56,6 @@ def _files() -> Iterator[tuple[Backbone, PublishedWeights]]:
     for width in _WIDTHS_V2:
         name = f"mobilenet_v2_{_KERNELS}_{width}_224_no_top"
         yield ("mobilenet_v2", width), _file("mobilenet_v2", name)
-    for (kind, width), md5 in _MOBILENETS_V3.items():
-        name = f"weights_mobilenet_v3_{kind}_224_{width}_float_no_top_v2"
-        yield (f"mobilenet_v3_{kind}", width), _file("mobilenet_v3", name, md5)
     for network, md5 in _RESNETS.items():
         backbone = f"{network.removesuffix('v2')}_v{2 if network.endswith('v2') else 1}"
         yield (backbone, 1.0), _file("resnet", f"{network}_{_KERNELS}_notop", md5)
