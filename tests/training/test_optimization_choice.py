@@ -74,6 +74,7 @@ def test_pruning_is_spread_over_the_run_and_stays_complete(config):
     ("text", "message"),
     [
         ("half", "not a number"),
+        ("nan", "not a number"),
         ("50", "a share of 50"),
         ("1.0", "a share of 1"),
         ("0.5,ende=100", "Did you mean end"),
