@@ -46,7 +46,7 @@ class PruningSchedule:
         return self.share * (1.0 - (1.0 - progress) ** 3)
 
     def is_due(self, step: Tensor) -> Tensor:
-        """Tell whether a step prunes: the end does, and later ones make up for one that was held."""
+        """Tell whether a step prunes; after the end, too, to make up for one that was held."""
         since = step - self.begin
         is_due = tf.logical_or(since % self.every == 0, tf.equal(step, self.end))
         return tf.logical_and(since >= 0, is_due)
