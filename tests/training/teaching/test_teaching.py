@@ -164,7 +164,7 @@ def test_pieces_learn_from_a_teacher_what_the_whole_batch_does(first_step):
     [
         pytest.param("ssdlite", "fpn", marks=pytest.mark.slow),
         ("ssd", "center_net"),
-        ("mask_rcnn", "wide"),
+        pytest.param("mask_rcnn", "wide", marks=pytest.mark.slow),
         pytest.param("center_net", "faster_rcnn", marks=pytest.mark.slow),
     ],
 )
