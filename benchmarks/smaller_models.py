@@ -57,7 +57,7 @@ def make_bccd(folder: Path) -> Mapping[str, object]:
 def make_shapes(folder: Path) -> Mapping[str, object]:
     """Draw shapes, and take the config of `holdfast demo` with smaller images."""
     if not (folder / "data").exists():
-        drawn = ("convert", "500@96", str(folder / "data"), "--format", "synthetic")
+        drawn = ("convert", "400@96", str(folder / "data"), "--format", "synthetic")
         _holdfast(*drawn, "--val", "0.2")
     text = files("holdfast.config.recipes").joinpath("demo.config").read_text()
     (folder / "pipeline.config").write_text(text)
@@ -78,8 +78,8 @@ TINY = Size(
     make=make_shapes,
     rate=f"{_OPTIMIZER}.adam_optimizer.{_COSINE}",
     full_width=0.35,
-    steps=300,
-    student_steps=300,
+    steps=200,
+    student_steps=200,
 )
 
 

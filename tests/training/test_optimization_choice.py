@@ -19,7 +19,7 @@ from holdfast.training.build_training import (
     completed_choice,
 )
 from holdfast.training.journal import open_journal
-from holdfast.training.optimization_choice import OptimizationChoice
+from holdfast.training.optimization_choice import OptimizationChoice, read_pruning
 from holdfast.training.step.decoupled_optimizers import DecoupledRMSProp, Lion
 from holdfast.training.step.optimizers import Adam
 from holdfast.training.training_settings import TrainingSettings
@@ -62,6 +62,32 @@ def test_a_schedule_without_a_rate_takes_the_configs_highest_and_the_runs_steps(
     assert float(rates(200)) < 1e-6
     # Complete, it stays what it is.
     assert completed_choice(choice, config, 400) == choice
+
+
+def test_pruning_is_spread_over_the_run_and_stays_complete(config):
+    choice = completed_choice(OptimizationChoice(prune="0.5"), config, 2000)
+    assert choice.prune == "0.5,begin=200,end=1200,every=20"
+    assert completed_choice(choice, config, 4000) == choice
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("half", "not a number"),
+        ("nan", "not a number"),
+        ("50", "a share of 50"),
+        ("1.0", "a share of 1"),
+        ("0.5,ende=100", "Did you mean end"),
+        ("0.5,end=soon", "not a number"),
+        ("0.5,begin=50,end=20", "not within a run of 100 steps"),
+        ("0.5,end=100", "not within a run of 100 steps"),
+        ("0.5,every=0", "not within a run of 100 steps"),
+    ],
+)
+def test_a_pruning_that_cannot_be_is_refused(text, message):
+    with pytest.raises(HoldfastError) as error:
+        read_pruning(text, 100)
+    assert message in f"{error.value.message} {error.value.fix}"
 
 
 def test_the_plan_counts_what_the_optimizer_remembers(config):

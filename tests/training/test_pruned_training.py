@@ -118,6 +118,7 @@ def test_no_checkpoint_from_before_the_end_of_pruning_is_the_best(run):
     assert any(each.metric is None and each.step < 4 for each in rated)
 
 
+@pytest.mark.slow
 def test_the_weights_are_smaller_once_they_are_zipped(run, data, tmp_path):
     dense = tmp_path / "dense"
     train(

@@ -96,10 +96,11 @@ def test_no_variable_of_the_teacher_is_in_the_checkpoint(student, teacher):
     widths = {len(value) for name, value in own.items() if name.endswith("gamma")}
     restored = saved_checkpoints.restore(theirs).tensors
     wide = {len(restored[name]) for name in restored if name.endswith("gamma")}
-    assert not wide - widths <= set()
+    assert wide - widths
     assert own.keys() == dict.fromkeys(restored).keys()
 
 
+@pytest.mark.slow
 def test_a_stopped_student_goes_on_to_the_same_weights(student, teacher, data, tmp_path):
     stopped = tmp_path / "stopped"
     shutil.copytree(student, stopped)

@@ -6,6 +6,7 @@ complete, with the numbers that were not given, so that a resumed run takes the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -131,11 +132,14 @@ def _unknown(option: str, name: str, known: Sequence[str]) -> HoldfastError:
 
 def _number(what: str, text: str, example: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
         raise HoldfastError(
             f"{what} is {text!r}, which is not a number.", fix=f"Write for example {example}."
-        ) from None
+        )
+    return number
 
 
 def _text(number: float) -> str:

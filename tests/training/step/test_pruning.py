@@ -19,7 +19,7 @@ from holdfast.training.step.averaging import MovingAverages
 from holdfast.training.step.optimizers import Adam, Momentum, RMSProp, StepOptimizer
 from holdfast.training.step.pruning import Pruning, PruningSchedule, prunable_kernels
 
-SCHEDULE = PruningSchedule(share=0.6, begin=2, end=8, every=3)
+SCHEDULE = PruningSchedule(share=0.6, begin=2, end=9, every=3)
 STEPS = 14
 START = np.random.default_rng(0).normal(size=(1, 1, 8, 5)).astype(np.float32)
 
@@ -34,7 +34,7 @@ def test_the_schedule_is_the_cubic_of_zhu_and_gupta(share, begin, span, every, d
     assert float(schedule.share_at(tf.constant(step, tf.int64))) == pytest.approx(
         expected, abs=1e-6
     )
-    is_due = step >= begin and (step - begin) % every == 0
+    is_due = step >= begin and ((step - begin) % every == 0 or step == begin + span)
     assert bool(schedule.is_due(tf.constant(step, tf.int64))) == is_due
 
 
@@ -71,7 +71,7 @@ class Pruned:
 def zeros_of_numpy(before: np.ndarray, number: int, zeros: set[int]) -> set[int]:
     """Say which weights are pruned after a step, by their values before it."""
     since = number - SCHEDULE.begin
-    if since < 0 or since % SCHEDULE.every:
+    if since < 0 or (since % SCHEDULE.every and number != SCHEDULE.end):
         return zeros
     passed = min(since / (SCHEDULE.end - SCHEDULE.begin), 1.0)
     count = round(SCHEDULE.share * (1.0 - (1.0 - passed) ** 3) * before.size)

@@ -25,6 +25,7 @@ from holdfast.training.teaching.teaching import BOXES, CLASSES, Teaching, distil
 
 SIDE, IMAGES = 64, 4
 WIDE = {"model.ssd.feature_extractor.depth_multiplier": 0.5}
+STILL = {"model.ssd.box_predictor.convolutional_box_predictor.use_dropout": False}
 
 
 def config_of(name: str):
@@ -35,7 +36,9 @@ def config_of(name: str):
         case "faster_rcnn" | "mask_rcnn":
             return small_stages(name, SIDE, SIDE)
         case "wide":
-            return apply_overrides(small_config("ssdlite", SIDE, SIDE), WIDE)[0]
+            return apply_overrides(config_of("ssd"), WIDE)[0]
+        case "ssd":
+            return apply_overrides(small_config(name, SIDE, SIDE), STILL)[0]
     return small_config(name, SIDE, SIDE)
 
 
@@ -91,7 +94,7 @@ def losses_of(step: TrainingStep) -> dict[str, float]:
 @pytest.fixture(scope="module")
 def first_step() -> tuple[TrainingStep, list, list, dict[str, float]]:
     """Take a step with anchors in common; give the teacher before and after it, and the losses."""
-    teacher, student = detector_of("wide"), detector_of("ssdlite")
+    teacher, student = detector_of("wide"), detector_of("ssd")
     before = [each.numpy() for each in teacher.variables]
     step = taught(student, teacher)
     losses = losses_of(step)
@@ -137,14 +140,20 @@ def test_gradients_of_its_terms_flow_into_the_student_alone(first_step):
     assert all(float(tf.reduce_max(tf.abs(each))) > 0.0 for each in heads)
 
 
-def test_a_student_that_is_its_teacher_learns_nothing_from_anchors():
-    student, teacher = detector_of("ssdlite"), detector_of("ssdlite")
-    assert losses_of(taught(student, teacher))[CLASSES] == pytest.approx(0.0, abs=1e-4)
+def test_a_student_that_is_its_teacher_learns_nothing_from_anchors(first_step):
+    looking = first_step[0].teaching.teacher
+    same = looking.detector
+    teaching, given = Teaching(same, looking, anchor_teacher=same), batch()
+    lesson = teaching.lesson(given, (SIDE, SIDE), image_seeds(5, given.positions))
+    predictions = same(same.normalize(given.images, given.sizes))
+    own = same.normalizers(lesson.prepared)
+    terms = teaching.terms(predictions, lesson, own | teaching.normalizers(given, own))
+    assert float(terms[CLASSES]) == pytest.approx(0.0, abs=1e-3)
 
 
 def test_pieces_learn_from_a_teacher_what_the_whole_batch_does(first_step):
     whole = first_step[3]
-    pieces = losses_of(taught(detector_of("ssdlite"), detector_of("wide"), accumulation=2))
+    pieces = losses_of(taught(detector_of("ssd"), detector_of("wide"), accumulation=2))
     assert pieces.keys() == whole.keys()
     for name, value in whole.items():
         assert pieces[name] == pytest.approx(value, rel=1e-4, abs=1e-5), name
@@ -153,10 +162,10 @@ def test_pieces_learn_from_a_teacher_what_the_whole_batch_does(first_step):
 @pytest.mark.parametrize(
     ("student", "teacher"),
     [
-        ("ssdlite", "fpn"),
+        pytest.param("ssdlite", "fpn", marks=pytest.mark.slow),
         ("ssd", "center_net"),
-        ("mask_rcnn", "wide"),
-        ("center_net", "faster_rcnn"),
+        pytest.param("mask_rcnn", "wide", marks=pytest.mark.slow),
+        pytest.param("center_net", "faster_rcnn", marks=pytest.mark.slow),
     ],
 )
 def test_detectors_without_common_anchors_learn_from_detections(student, teacher):

@@ -46,9 +46,10 @@ class PruningSchedule:
         return self.share * (1.0 - (1.0 - progress) ** 3)
 
     def is_due(self, step: Tensor) -> Tensor:
-        """Tell whether a step prunes; after the end, too, to make up for one that did not move."""
+        """Tell whether a step prunes; after the end, too, to make up for one that was held."""
         since = step - self.begin
-        return tf.logical_and(since >= 0, since % self.every == 0)
+        is_due = tf.logical_or(since % self.every == 0, tf.equal(step, self.end))
+        return tf.logical_and(since >= 0, is_due)
 
 
 def prunable_kernels(

@@ -69,7 +69,8 @@ def build_teaching(teacher: str | None, student: Student) -> Teaching | None:
     )
     has_frame = own == theirs or (_is_fixed(own) and _is_fixed(theirs))
     agrees = has_frame and anchors_agree(student.detector, detector)
-    return Teaching(student.detector, looking, anchor_teacher=detector if agrees else None)
+    anchor_teacher: Any = detector if agrees else None  # a SingleStageDetector, if they agree
+    return Teaching(student.detector, looking, anchor_teacher=anchor_teacher)
 
 
 def anchors_agree(student: Any, teacher: Any) -> bool:

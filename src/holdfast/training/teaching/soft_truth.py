@@ -27,7 +27,11 @@ def soft_truth(
     classes, the label counts and not the teacher. All else has weight 0. shape: height and width of
     the student's input, sizes: of the image in it.
     """
-    found = Detections(*(each[:, :MOST_FOUND] for each in found[:3]), found.count)
+    found = found._replace(
+        boxes=found.boxes[:, :MOST_FOUND],
+        scores=found.scores[:, :MOST_FOUND],
+        classes=found.classes[:, :MOST_FOUND],
+    )
     windows = true_image_windows(sizes, *shape)  # (B, 4)
     frames = ops.concatenate([windows[:, 2:], windows[:, 2:]], axis=-1)[:, None, :]
     boxes = found.boxes * frames  # (B, N, 4) normalized to the padded input
