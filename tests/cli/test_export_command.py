@@ -110,6 +110,31 @@ def test_an_export_that_differs_is_an_error_and_leaves_nothing(project, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_int8_is_written_from_the_training_data_and_predicts(project, tmp_path):
+    arguments = ("--format", "tflite", "--precision", "int8", "--fast-nms", "--json")
+    finished = export(project, "--out", tmp_path / "out", *arguments)
+    assert finished.code == 0, finished.err
+    document = json.loads(finished.out)
+    assert (document["format"], document["precision"]) == ("tflite", "int8")
+    assert document["bytes"] == (tmp_path / "out" / "model.tflite").stat().st_size
+    assert "use_class_agnostic_nms: true" in (tmp_path / "out" / "pipeline.config").read_text()
+    Image.fromarray(noise(60, 80)).save(tmp_path / "a.png")
+    model = tmp_path / "out" / "model.tflite"
+    finished = holdfast("predict", model, tmp_path / "a.png", "--json", "--score", 0.1)
+    assert finished.code == 0, finished.err
+    (image,) = json.loads(finished.out)["images"]
+    assert image["detections"][0]["name"] in {"ellipse", "rectangle", "star", "triangle"}
+
+
+def test_int8_without_training_data_says_what_it_needs(project, tmp_path):
+    nowhere = "train_input_reader.tf_record_input_reader.input_path=nowhere.record"
+    arguments = ("--format", "tflite", "--precision", "int8", "--set", nowhere)
+    finished = export(project, "--out", tmp_path / "gone", *arguments)
+    assert finished.code == 2
+    assert "int8 needs images to choose its ranges by" in words(finished.err)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_a_format_is_not_written_in_is_refused_before_any_work(project, tmp_path):
     finished = export(project, "--out", tmp_path / "gone", "--precision", "int8")
     assert finished.code == 2

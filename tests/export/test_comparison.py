@@ -64,6 +64,16 @@ def test_an_object_at_the_threshold_may_be_missing():
     assert not is_same(one, found([FIRST], [0.8]), least_score=0.2)
 
 
+def test_of_boxes_that_overlap_suppression_may_keep_another():
+    near = (0.1, 0.1, 0.5, 0.36)  # overlaps the first by 0.65
+    both = found([FIRST, near], [0.8, 0.7])
+    assert not is_same(both, found([FIRST], [0.8]))
+    assert is_same(both, found([FIRST], [0.8]), covered_iou=0.3)
+    assert is_same(found([FIRST], [0.8]), both, covered_iou=0.3)
+    assert not is_same(both, found([FIRST], [0.8], [2]), covered_iou=0.3)
+    assert not is_same(TWO, found([FIRST], [0.8]), covered_iou=0.3)
+
+
 def test_scores_of_regions_are_compared_where_nothing_is_found():
     raw = np.random.default_rng(0).random((5, 3), np.float32)
     one, other = (found([], []) | {"raw_detection_scores": each} for each in (raw, raw + 0.01))

@@ -28,22 +28,30 @@ def spread_detector(family):
         if family in ("mask_rcnn", "center_net"):
             config = config_of(family, plain=False)
         else:
-            config = small_config(family.removesuffix("_any_size"), 128, 128)
-        if family.endswith("_any_size"):
-            config, problems = apply_overrides(
-                config,
-                {
-                    f"{RESIZER}.keep_aspect_ratio_resizer.min_dimension": 96,
-                    f"{RESIZER}.keep_aspect_ratio_resizer.max_dimension": 128,
-                },
-            )
-            assert not problems
+            name, _, kind = family.partition("_")
+            config = small_config(name, 128, 128)
+            if kind:
+                config = with_aspect_ratio_kept(config, is_padded=kind == "padded")
         detector = holdfast.build_detector(config)
     finally:
         SPLIT_NETWORKS.clear()
         SPLIT_NETWORKS.update(kept)
     spread_weights(detector)
     return detector
+
+
+def with_aspect_ratio_kept(config, *, is_padded):
+    resizer = f"{RESIZER}.keep_aspect_ratio_resizer"
+    config, problems = apply_overrides(
+        config,
+        {
+            f"{resizer}.min_dimension": 128 if is_padded else 96,
+            f"{resizer}.max_dimension": 128,
+            f"{resizer}.pad_to_max_dimension": is_padded,
+        },
+    )
+    assert not problems
+    return config
 
 
 def outputs(detector, image):

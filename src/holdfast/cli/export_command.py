@@ -97,10 +97,12 @@ def export(
 ) -> None:
     """Write a trained detector for other programs, and prove that it finds the same.
 
-    The SavedModel has the OD API's signature, and loads without Holdfast. It is run in a fresh
-    process on images of the config's data, or on images made on the spot, and compared with the
-    detector; one that differs is an error, and nothing is written. The moving averages of the
-    weights are exported where an evaluation uses them.
+    A SavedModel has the OD API's signature, and loads without Holdfast. A TFLite file gives boxes,
+    classes, scores and count, with labels and normalization inside; int8 takes its ranges from the
+    training data. What was written is run in its own runtime on images of the config's data, or on
+    images made on the spot, and compared with the detector; one that differs is an error, and
+    nothing is written. The moving averages of the weights are exported where an evaluation uses
+    them.
 
     Example: `holdfast export runs/one --out exported --score-threshold 0.05`
     """

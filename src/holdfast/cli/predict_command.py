@@ -26,8 +26,8 @@ def predict(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="Folder of a run, of an export, or of a pipeline.config with its checkpoint; or a "
-            "pipeline.config, together with --checkpoint.",
+            help="Folder of a run, of an export, or of a pipeline.config with its checkpoint; a "
+            ".tflite file; or a pipeline.config, together with --checkpoint.",
             show_default=False,
         ),
     ],

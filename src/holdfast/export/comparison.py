@@ -25,6 +25,9 @@ class Tolerance:
     mask_iou: float = 0.98
     keypoint: float = 1e-3  # of the image's side
     least_score: float = 0.0  # what the detector does not give below
+    # An object that one of the two finds alone is not missed if the other has one of its class that
+    # overlaps it by more than this: of boxes as good as each other, suppression keeps either.
+    covered_iou: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,12 +139,15 @@ def _pairs(
         other = int(rank.argmax())
         free[other] = False
         pairs.append((row, other, float(overlaps[row, other])))
+    covered = tolerance.covered_iou
+    alone = [row for row in alone if overlaps[row].max(initial=0.0) <= covered]
+    others = [row for row in np.flatnonzero(free) if overlaps[:, row].max(initial=0.0) <= covered]
     missed = _beyond_edge(first, alone, second, tolerance)
-    missed += _beyond_edge(second, np.flatnonzero(free).tolist(), first, tolerance)
+    missed += _beyond_edge(second, others, first, tolerance)
     return pairs, missed
 
 
-def _beyond_edge(found: Found, rows: list[int], other: Found, tolerance: Tolerance) -> int:
+def _beyond_edge(found: Found, rows: Sequence[int], other: Found, tolerance: Tolerance) -> int:
     """Count rows that the other set should have, too: it had room, or worse ones than these."""
     count, scores = int(other["num_detections"]), other["detection_scores"]
     is_full = count == len(scores)

@@ -160,8 +160,8 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
             f"The export finds something else than the detector: {comparison.unmatched} of "
             f"{comparison.objects} objects unmatched, scores up to "
             f"{comparison.largest_score_difference:.2g} off, boxes' smallest IoU "
-            f"{comparison.smallest_iou:.4f}.",
-            fix="Nothing was written. Please report this with the config.",
+            f"{comparison.smallest_iou:.4f}{_raw_text(comparison)}.",
+            fix=f"Nothing was written. {_advice(job.settings.precision)}",
         )
     before = after = None
     if samples.source == EVALUATION:
@@ -172,6 +172,21 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
     return ExportEvidence(
         comparison=comparison, source=samples.source, map_before=before, map_after=after
     )
+
+
+def _raw_text(comparison: ExportComparison) -> str:
+    raw = comparison.largest_raw_score_difference
+    return "" if raw is None else f", scores before suppression up to {raw:.2g} off"
+
+
+def _advice(precision: ExportPrecision) -> str:
+    match precision:
+        case ExportPrecision.INT8:
+            return "Give training data like the images of use, or choose --precision float16."
+        case ExportPrecision.DYNAMIC:
+            return "Choose --precision float16."
+        case _:
+            return "Please report this with the config."
 
 
 def _outputs(detector: Detector, row: ExportFormat, image: NDArray[Any]) -> dict[str, NDArray[Any]]:

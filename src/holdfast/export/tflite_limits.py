@@ -15,11 +15,12 @@ from holdfast.export.comparison import Tolerance
 from holdfast.export.export_choices import ExportPrecision, ExportSettings
 from holdfast.runtimes.litert_model import require_litert
 
+_EIGHT_BITS = Tolerance(score=0.25, iou=0.5, covered_iou=0.3)
 TOLERANCES = {
     ExportPrecision.FLOAT32: Tolerance(),
-    ExportPrecision.FLOAT16: Tolerance(score=0.02, iou=0.95),
-    ExportPrecision.DYNAMIC: Tolerance(score=0.25, iou=0.5),
-    ExportPrecision.INT8: Tolerance(score=0.25, iou=0.5),
+    ExportPrecision.FLOAT16: Tolerance(score=0.02, iou=0.5, covered_iou=0.3),
+    ExportPrecision.DYNAMIC: _EIGHT_BITS,
+    ExportPrecision.INT8: _EIGHT_BITS,
 }
 
 

@@ -14,7 +14,6 @@ from holdfast.export.export_format import ExportJob
 from holdfast.export.tflite_file import takes_pixels
 from holdfast.export.tflite_graph import client_image, image_input
 from holdfast.runtimes.litert_model import LitertModel, LitertOutputs
-from holdfast.runtimes.true_boxes import in_true_image
 
 
 def run_tflite(
@@ -26,27 +25,20 @@ def run_tflite(
     found = []
     for image in images:
         values, size = client_image(job.detector, image, wanted)
-        found.append(_named(model(values), size, model.size))
+        found.append(_named(model(values).in_image(size, model.size)))
     return found
 
 
-def _named(
-    outputs: LitertOutputs, size: NDArray[np.int32], sides: tuple[int, int]
-) -> dict[str, NDArray[Any]]:
-    boxes = in_true_image(outputs.boxes, size, sides)
-    is_found = np.arange(len(boxes)) < outputs.count
-    # The operation neither clips boxes nor leaves out those outside of the image; a detector does.
-    is_empty = is_found & ((boxes[:, 2:] - boxes[:, :2]).min(axis=1) <= 0.0)
-    rows = ~is_empty
-    named = {
-        "detection_boxes": boxes[rows],
-        "detection_scores": np.where(is_found, outputs.scores, 0.0)[rows],
-        "detection_classes": outputs.classes[rows] + FIRST_ID,
-        "num_detections": np.float32(np.count_nonzero(is_found & rows)),
+def _named(found: LitertOutputs) -> dict[str, NDArray[Any]]:
+    named: dict[str, NDArray[Any]] = {
+        "detection_boxes": found.boxes,
+        "detection_scores": found.scores,
+        "detection_classes": found.classes + FIRST_ID,
+        "num_detections": np.array(found.count, np.float32),
     }
-    if outputs.keypoints is not None and outputs.keypoint_scores is not None:
-        named["detection_keypoints"] = outputs.keypoints[rows]
-        named["detection_keypoint_scores"] = outputs.keypoint_scores[rows]
-    if outputs.raw_scores is not None:
-        named["raw_detection_scores"] = outputs.raw_scores
-    return named
+    more = {
+        "detection_keypoints": found.keypoints,
+        "detection_keypoint_scores": found.keypoint_scores,
+        "raw_detection_scores": found.raw_scores,
+    }
+    return named | {name: value for name, value in more.items() if value is not None}

@@ -14,6 +14,7 @@ from holdfast.errors import HoldfastError
 from holdfast.evaluation.build_evaluation import evaluates_averages
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.prediction.detector_network import DetectorNetwork
+from holdfast.prediction.litert_network import LitertNetwork
 from holdfast.prediction.loaded_model import LoadedModel
 from holdfast.prediction.saved_model_network import SavedModelNetwork
 from holdfast.runs.json_text import from_text
@@ -22,7 +23,9 @@ from holdfast.runs.run import is_run
 CONFIG_NAME = "pipeline.config"
 LABEL_MAP_NAME = "label_map.pbtxt"
 _SAVED_MODEL = "saved_model.pb"
+_TFLITE = ".tflite"
 _EXPORT_NAME = "export.json"
+_FIRST_ID = 1  # of the label map; classes count from 0 inside
 
 
 def load_model(path: str | Path, checkpoint: str | Path | None = None) -> LoadedModel:
@@ -33,7 +36,8 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     Args:
         path: The folder of a run, of which the best checkpoint is taken; a folder with a
             pipeline.config and a checkpoint, as the model zoo's archives have them; a SavedModel
-            of `holdfast export` or of the OD API; or a pipeline.config, with `checkpoint`.
+            or a .tflite file of `holdfast export` or of the OD API; or a pipeline.config, with
+            `checkpoint`.
         checkpoint: Prefix or folder of the checkpoint, for a run or a pipeline.config.
 
     Returns:
@@ -54,6 +58,8 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     folder = Path(path)
     if not folder.exists():
         raise HoldfastError(f"There is no {folder}.", fix="Give a run, an export or a config.")
+    if checkpoint is None and (file := _tflite_in(folder)):
+        return _load_tflite(file)
     if checkpoint is not None or folder.is_file() or is_run(folder):
         named = None if checkpoint is None else str(checkpoint)
         return load_trained(choose_trained(folder, named))
@@ -64,7 +70,7 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
             return _load_exported(place)
     raise HoldfastError(
         f"{folder} holds no detector: neither a run, nor a {CONFIG_NAME} with a checkpoint, nor a "
-        "SavedModel.",
+        "SavedModel, nor one .tflite file.",
         fix="Give the folder that `holdfast train --run` or `holdfast export --out` made.",
     )
 
@@ -96,6 +102,24 @@ def _load_exported(folder: Path) -> LoadedModel:
         names=names_by_id(label_map),
         description=str(folder),
     )
+
+
+def _load_tflite(path: Path) -> LoadedModel:
+    """Load a TFLite file; the config and the label map of an export lie beside it."""
+    beside, label_map = path.parent / CONFIG_NAME, path.parent / LABEL_MAP_NAME
+    network = LitertNetwork(path, load_config(beside) if beside.is_file() else None)
+    names = {_FIRST_ID + number: name for number, name in network.labels.items()}
+    if label_map.is_file():
+        names = names_by_id(load_label_map(label_map))
+    return LoadedModel(network=network, names=names, description=str(path))
+
+
+def _tflite_in(path: Path) -> Path | None:
+    """Find the TFLite file that is meant: the path itself, or the only one of an export."""
+    if path.is_file():
+        return path if path.suffix.lower() == _TFLITE else None
+    found = [] if is_run(path) else sorted(path.glob(f"*{_TFLITE}"))
+    return found[0] if len(found) == 1 else None
 
 
 def _takes_examples(folder: Path) -> bool:

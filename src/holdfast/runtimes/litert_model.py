@@ -16,6 +16,7 @@ from holdfast.runtimes.tflite_metadata import (
     read_input,
     read_labels,
 )
+from holdfast.runtimes.true_frame import boxes_in_image, points_in_image
 
 # N detections, K keypoints of an object, A anchors, C class columns
 
@@ -32,6 +33,26 @@ class LitertOutputs(NamedTuple):
     keypoints: NDArray[np.float32] | None = None  # (N, K, 2) y, x
     keypoint_scores: NDArray[np.float32] | None = None  # (N, K)
     raw_scores: NDArray[np.float32] | None = None  # (A, C) before suppression, if asked for
+
+    def in_image(self, size: NDArray[np.int32], sides: tuple[int, int]) -> LitertOutputs:
+        """Give boxes and keypoints relative to the image in an input of these sides, in its corner.
+
+        size: height and width of the image. The file's operation neither clips boxes nor leaves out
+        those outside of the image, which use up places; here both is done, as a detector does.
+        """
+        boxes = boxes_in_image(self.boxes, size, sides)
+        is_found = np.arange(len(boxes)) < self.count
+        is_empty = (boxes[:, 2:] - boxes[:, :2]).min(axis=1) <= 0.0
+        rows = ~(is_found & is_empty)
+        points, sure = self.keypoints, self.keypoint_scores
+        return self._replace(
+            boxes=np.where(is_found[:, None], boxes, 0.0)[rows],
+            classes=np.where(is_found, np.round(self.classes), 0.0)[rows],
+            scores=np.where(is_found, self.scores, 0.0)[rows],
+            count=int(np.count_nonzero(is_found & rows)),
+            keypoints=None if points is None else points_in_image(points, size, sides)[rows],
+            keypoint_scores=None if sure is None else sure[rows],
+        )
 
 
 def require_litert() -> Any:
