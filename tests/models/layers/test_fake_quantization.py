@@ -18,6 +18,7 @@ from holdfast.models.layers.fake_quantization import (
     observed_ranges,
     quantized,
     quantized_kernel,
+    rounded_together,
 )
 from holdfast.models.layers.quantization_clock import (
     QuantizationClock,
@@ -197,3 +198,14 @@ def test_outside_of_a_quantized_network_there_is_no_quantizer():
     assert quantized(None, values, training=True) is values
     with quantized_layers(settings()):
         assert isinstance(fake_quantizer("any"), FakeQuantizer)
+
+
+def test_what_is_joined_is_rounded_by_the_widest_range():
+    narrow, wide = ranged(-1.0, 1.0), ranged(-2.0, 6.0)
+    values = np.array([-3.0, -0.77, 5.5, 7.0])
+    found = rounded_together(tf.constant(values, tf.float32), [narrow, wide]).numpy()
+    np.testing.assert_allclose(found, on_grid(values, -2.0, 6.0, 8), atol=1e-5)
+    narrow.settings.clock.settle()
+    settled = rounded_together(tf.constant(values, tf.float32), [narrow, wide]).numpy()
+    np.testing.assert_allclose(settled, found, atol=1e-6)
+    assert rounded_together(values, [None, None]) is values

@@ -45,6 +45,7 @@ def names_of(
     names: those in the checkpoint; the objects above the detector in a TF2 checkpoint are found
     from them.
     """
+    named: Mapping[str, Iterable[Sought]]
     if generation == "tf1":
         named = with_ranges(detector, _named_tf1(detector, kind))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from holdfast.checkpoints.legacy.leaf_names import is_range
@@ -21,9 +22,7 @@ def with_ranges(
     their values.
     """
     found = {
-        part: [
-            each._replace(is_optional=True) if is_range(each.variable) else each for each in sought
-        ]
+        part: [_of_range(each) if is_range(each.variable) else each for each in sought]
         for part, sought in named.items()
     }
     if detector.clock is None:
@@ -36,3 +35,15 @@ def with_ranges(
     )
     step = Sought(detector.clock.step, (STEP,), implied, is_optional=True)
     return found | {"quantization": [step]}
+
+
+def _of_range(sought: Sought) -> Sought:
+    """Look for a range also where the scope of its network is there twice, as of MobileNet V1.
+
+    Quantizers were named by operations, and these by the network's scope in itself.
+    """
+    twice = (_NETWORK.sub(r"\1\2\2", name) for name in sought.names)
+    return sought._replace(names=(*sought.names, *twice), is_optional=True)
+
+
+_NETWORK = re.compile(r"^(FeatureExtractor/)(\w+/)")

@@ -14,6 +14,7 @@ from holdfast.models.heads.output import HeadOutput, join_levels
 from holdfast.models.layers.block import Block
 from holdfast.models.layers.convolution import Convolution, LayerSettings
 from holdfast.models.layers.dropout import Dropout
+from holdfast.models.layers.fake_quantization import rounded_together
 from holdfast.models.layers.separable import plain, refuse_pointless_depthwise
 
 
@@ -87,6 +88,12 @@ class ConvolutionalHead(Block):
         )
         box_encodings = join_levels(boxes, self.code_size)
         class_logits = join_levels(classes, self.num_class_slots)
+        box_encodings = rounded_together(
+            box_encodings, [level.boxes[-1].act_quant for level in self.levels]
+        )
+        class_logits = rounded_together(
+            class_logits, [level.classes[-1].act_quant for level in self.levels]
+        )
         if self.box_clip_range is not None:
             box_encodings = ops.clip(box_encodings, *self.box_clip_range)
         if self.apply_sigmoid_to_scores:

@@ -66,11 +66,7 @@ class WeightSharedHead(Block):
             has_activation=False,
         )
         shared = partial(
-            convolution,
-            depth,
-            plain_pointwise=plain_pointwise,
-            use_bias=_needs_bias(settings),
-            rounds_output=False,
+            convolution, depth, plain_pointwise=plain_pointwise, use_bias=_needs_bias(settings)
         )
         tower = partial(_tower, num_layers_before_predictor, shared, len(features), settings)
         self.projections = _projections(features, settings)
@@ -171,7 +167,11 @@ def _tower(
 ) -> Tower:
     layers = [
         SharedConvolution(
-            shared(name="shared"), num_levels, settings=settings, name=f"layer_{index}"
+            # What is rounded is each level's own, behind its normalization.
+            shared(rounds_output=False, name="shared"),
+            num_levels,
+            settings=settings,
+            name=f"layer_{index}",
         )
         for index in range(num_layers)
     ]

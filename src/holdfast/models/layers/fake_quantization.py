@@ -45,12 +45,13 @@ class FakeQuantizer(keras.layers.Layer):
             _thread.seen.append(SeenRange(self, _reach(values)))
         clock, bits = self.settings.clock, self.settings.activation_bits
         if clock.settled is None:
-            low, high = self._bounds(self.min.value, self.max.value)
+            low, high = self.bounds(self.min.value, self.max.value)
             return _rounded(values, low, high, clock.acts() & (high > low), bits)
-        low, high = self._bounds(*map(float, _now(self.min, self.max)))
+        low, high = self.bounds(*map(float, _now(self.min, self.max)))
         return _rounded_to(values, low, high, bits) if clock.settled and high > low else values
 
-    def _bounds(self, low: Any, high: Any) -> tuple[Any, Any]:
+    def bounds(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """Give the range that is rounded to, of the one that was observed."""
         if not self.settings.is_symmetric:
             return low, high
         most = max(-low, high) if isinstance(low, float) else tf.maximum(-low, high)
@@ -127,6 +128,26 @@ def fake_quantizer(name: str) -> FakeQuantizer | None:
 def quantized(quantizer: FakeQuantizer | None, values: Tensor, *, training: bool) -> Tensor:
     """Pass values through a quantizer, if there is one."""
     return values if quantizer is None else quantizer(values, training=training)
+
+
+def rounded_together(values: Tensor, quantizers: Sequence[FakeQuantizer | None]) -> Tensor:
+    """Round what was joined of rounded values by the widest of their ranges.
+
+    Runtimes have one range for all that is joined, and would choose any of them.
+    """
+    present = [each for each in quantizers if each is not None]
+    if not present:
+        return values
+    settings = present[0].settings
+    clock, bits = settings.clock, settings.activation_bits
+    if clock.settled is None:
+        ends = [each.bounds(each.min.value, each.max.value) for each in present]
+        low, high = (tf.stack(each) for each in zip(*ends, strict=True))
+        low, high = tf.reduce_min(low), tf.reduce_max(high)
+        return _rounded(values, low, high, clock.acts() & (high > low), bits)
+    ends = [each.bounds(*map(float, _now(each.min, each.max))) for each in present]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return _rounded_to(values, low, high, bits) if clock.settled and high > low else values
 
 
 def known_range(values: Tensor, low: float, high: float, settings: QuantizationSettings) -> Tensor:
