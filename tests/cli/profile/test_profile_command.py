@@ -40,7 +40,7 @@ def test_layers_and_all_else_add_up_to_the_step(profiled):
 def test_layers_optimizer_loss_and_waiting_have_names(profiled):
     names = {row["name"] for row in profiled["layers"]}
     assert {"optimizer", "targets and loss", "waiting for input", "between operations"} <= names
-    assert {"backbone/Conv2d_0", "backbone/Conv2d_13/pointwise"} <= names
+    assert {"backbone/Conv2d_0/convolution", "backbone/Conv2d_13/pointwise"} <= names
     assert any(name.startswith("head/") for name in names)
     named = {row["name"]: row["seconds"] for row in profiled["layers"]}
     network = sum(named[name] for name in names if name.startswith(("backbone/", "head/")))
