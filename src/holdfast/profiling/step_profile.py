@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +84,8 @@ def profile_of(file: Path, folder: Path) -> StepProfile:
 def _rows(
     shares: TimeShares, peak: PeakMemory, steps: int, named: Callable[[str, str], str]
 ) -> tuple[ProfileRow, ...]:
-    seconds: Counter[str] = Counter({WAITING_MARK: shares.waiting, BETWEEN: shares.idle})
+    seconds: defaultdict[str, float] = defaultdict(float)
+    seconds |= {WAITING_MARK: shares.waiting, BETWEEN: shares.idle}
     kinds = dict(shares.operations.keys())
     held: Counter[str] = Counter({HELD: peak.held_before})
     for (name, kind), spent in shares.operations.items():
@@ -92,7 +93,7 @@ def _rows(
     for name, taken in peak.by_name.items():
         # What is not in the time of a step, such as the next batch, has no kind.
         held[named(name, kinds[name]) if name in kinds else UNNAMED] += taken
-    names = sorted(seconds.keys() | held.keys(), key=lambda each: -seconds[each])
+    names = sorted({*seconds, *held}, key=lambda each: (-seconds[each], each))
     return tuple(
         ProfileRow(
             name=name,
