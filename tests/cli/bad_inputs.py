@@ -494,6 +494,15 @@ ROWS = [
         2,
     ),
     Row("train by a folder", ("train", ".", "--run", "out/run"), nothing, 2),
+    Row(
+        "search a config that says nothing",
+        ("search", "c.config", "--over", "optimizer", "--out", "out/search"),
+        file("c.config", "model { }"),
+        2,
+        ["how long to train"],
+    ),
+    Row("profile what is not there", ("profile", "no.config"), nothing, 2, ["no.config"]),
+    Row("profile a folder", ("profile", ".", "--out", "out/profile"), nothing, 2, ["is a folder"]),
     Row("evaluate what is not a run", ("evaluate", "data"), yolo(), 2, ["not a run"]),
     Row(
         "plan for no memory",

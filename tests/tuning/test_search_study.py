@@ -120,3 +120,11 @@ def test_what_failed_or_did_not_fit_is_remembered_with_its_reason(tmp_path):
         ("failed", "NaN"),
     ]
     assert searched.best() is None
+
+
+def test_the_first_trial_has_the_values_that_are_asked_for(tmp_path):
+    first = {"a": 0.5, "b": "y", "c": 3}
+    searched = study(tmp_path, first=first)
+    assert searched.claim(2).settings == first
+    assert searched.claim(2).settings != first
+    assert searched.claim(2) is None

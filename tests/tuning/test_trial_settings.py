@@ -10,7 +10,7 @@ from holdfast.config.load import load_config
 from holdfast.config.text.overrides import apply_overrides
 from holdfast.tuning.named_groups import GROUPS
 from holdfast.tuning.search_space import parse_space
-from holdfast.tuning.trial_settings import curve_of, trial_variant
+from holdfast.tuning.trial_settings import configured_settings, curve_of, trial_variant
 
 COSINE = """cosine_decay_learning_rate { learning_rate_base: 0.08 total_steps: 100
   warmup_learning_rate: 0.02 warmup_steps: 10 }"""
@@ -75,3 +75,20 @@ def test_every_choice_of_every_group_is_a_config_without_errors(config, group, l
     report = check_config(config, variant.overrides)
     assert [each for each in report.errors if "record" not in each.message] == []
     assert bool(variant.overrides or variant.options) != (label in ("as configured", "momentum"))
+
+
+def test_the_config_s_own_values_are_known_where_all_are_searched(config):
+    read = load_config(config)
+    curve = curve_of(read, 9)
+    over = ["learning-rate=log:1e-3..1", "train_config.batch_size=2,4", "schedule"]
+    assert configured_settings(read, parse_space(over, curve)) == {
+        "learning-rate": pytest.approx(0.01),
+        "train_config.batch_size": "4",
+        "schedule": "as configured",
+    }
+    for other in (
+        "learning-rate=log:0.1..1",
+        "train_config.batch_size=1,2",
+        "schedule=cosine,steps",
+    ):
+        assert configured_settings(read, parse_space([other], curve)) is None

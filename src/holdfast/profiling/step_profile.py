@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from holdfast.runs.trace_marks import WAITING_MARK
 
 BETWEEN = "between operations"
 HELD = "weights, and all held before"
+UNNAMED = "input, and others without a name"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ def profile_of(file: Path, folder: Path) -> StepProfile:
     count = len(trace.steps)
     items: Counter[str] = Counter({HELD: peak.held_before})
     for name, held in peak.by_name.items():
-        items[item_name(name)] += held
+        items[item_name(name) if name else UNNAMED] += held
     return StepProfile(
         steps=count,
         step_seconds=shares.total / count,
@@ -83,15 +84,16 @@ def profile_of(file: Path, folder: Path) -> StepProfile:
 def _rows(
     shares: TimeShares, peak: PeakMemory, steps: int, named: Callable[[str, str], str]
 ) -> tuple[ProfileRow, ...]:
-    seconds: Counter[str] = Counter({WAITING_MARK: shares.waiting, BETWEEN: shares.idle})
+    seconds: defaultdict[str, float] = defaultdict(float)
+    seconds |= {WAITING_MARK: shares.waiting, BETWEEN: shares.idle}
     kinds = dict(shares.operations.keys())
     held: Counter[str] = Counter({HELD: peak.held_before})
     for (name, kind), spent in shares.operations.items():
         seconds[named(name, kind)] += spent
     for name, taken in peak.by_name.items():
         # What is not in the time of a step, such as the next batch, has no kind.
-        held[named(name, kinds[name]) if name in kinds else HELD] += taken
-    names = sorted(seconds.keys() | held.keys(), key=lambda each: -seconds[each])
+        held[named(name, kinds[name]) if name in kinds else UNNAMED] += taken
+    names = sorted({*seconds, *held}, key=lambda each: (-seconds[each], each))
     return tuple(
         ProfileRow(
             name=name,

@@ -7,7 +7,7 @@ nothing runs.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class _Piece(NamedTuple):
 
 def time_shares(trace: Trace) -> TimeShares:
     """Divide the time of the steps in a trace."""
-    shares: Counter[tuple[str, str]] = Counter()
+    shares: defaultdict[tuple[str, str], float] = defaultdict(float)
     waiting = 0.0
     pieces = [piece for thread in trace.threads for piece in own_pieces(thread)]
     pieces += [_Piece(wait.start, wait.end, None) for wait in trace.waits]

@@ -25,7 +25,7 @@ from holdfast.tuning.trial_process import (
     metric_of,
     train_trial,
 )
-from holdfast.tuning.trial_settings import trial_variant
+from holdfast.tuning.trial_settings import configured_settings, trial_variant
 
 LOSSES = "Loss/"  # metrics of this kind are better the lower they are
 
@@ -100,6 +100,7 @@ def open_study(request: SearchRequest) -> SearchStudy:
         evaluations=request.evaluations,
         is_minimized=request.is_minimized,
         seed=request.seed,
+        first=configured_settings(request.base(), request.space),
     )
 
 

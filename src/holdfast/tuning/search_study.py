@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,6 +30,8 @@ _FACTS = "facts"
 _SETTINGS, _STATE, _REASON, _ATTEMPTS = "settings", "state", "reason", "attempts"
 _MOST_ATTEMPTS = 3  # a trial that takes its process down is not tried for ever
 _REDUCTION = 3  # Hyperband's: one of so many goes on
+# Trials before values are chosen by what was learned: so many for each dimension, and bounds.
+_BY_CHANCE, _FEWEST, _MOST = 3, 4, 10
 
 
 class TrialState(StrEnum):
@@ -64,11 +67,14 @@ class SearchStudy:
         evaluations: int,
         is_minimized: bool,
         seed: int,
+        first: Mapping[str, Value] | None = None,
     ) -> None:
+        """Open it; first: what the first trial is to have, None if that is up to chance."""
         optuna = _optuna()
         self.folder = folder
         self._space = tuple(space)
         self._seed = seed
+        self._first = first
         self._is_minimized = is_minimized
         folder.mkdir(parents=True, exist_ok=True)
         with self._asking():
@@ -116,7 +122,11 @@ class SearchStudy:
     def _asked(self, known: int) -> ClaimedTrial:
         """Ask Optuna; each trial has a seed of its own, so that processes do not ask alike."""
         optuna = _optuna()
-        self._study.sampler = optuna.samplers.TPESampler(seed=self._seed + known)
+        by_chance = min(max(_BY_CHANCE * len(self._space), _FEWEST), _MOST)
+        seed = zlib.crc32(f"{self._seed}/{known}".encode())
+        self._study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=by_chance)
+        if not known and self._first is not None:
+            self._study.enqueue_trial(dict(self._first))
         trial = self._study.ask()
         settings = {each.name: _suggested(trial, each) for each in self._space}
         trial.set_user_attr(_SETTINGS, settings)

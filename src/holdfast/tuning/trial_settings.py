@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from holdfast.config.facts.rate_curve import RateCurve, rate_curve
 from holdfast.config.schema.optimizer import Optimizer
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.config.text.overrides import apply_overrides
+from holdfast.projects.adapting.field_change import value_at
 from holdfast.tuning.named_groups import AS_IS, GROUPS, Variant
-from holdfast.tuning.search_space import Dimension, Value, rate_path
+from holdfast.tuning.search_space import Dimension, Span, Value, rate_path
 
 
 def trial_variant(
@@ -43,6 +45,23 @@ def trial_variant(
     return Variant(overrides=overrides, options=options)
 
 
+def configured_settings(
+    config: TrainEvalPipelineConfig, space: Sequence[Dimension]
+) -> dict[str, Value] | None:
+    """Give the values that the config has itself; None where one is not among those searched."""
+    found: dict[str, Value] = {}
+    for each in space:
+        own = AS_IS if not each.paths else value_at(config, each.paths[0])
+        match each.values:
+            case Span(low=low, high=high) if isinstance(own, float | int) and low <= own <= high:
+                found[each.name] = own
+            case tuple() as values if (text := _text(own)) in values:
+                found[each.name] = text
+            case _:
+                return None
+    return found
+
+
 def curve_of(config: TrainEvalPipelineConfig, steps: int) -> RateCurve | None:
     """Give the learning rate of a config over so many steps; None if it has none."""
     train = config.train_config or TrainConfig()
@@ -63,5 +82,5 @@ def _following(
     return {each: text for each, text in scaled.items() if each not in searched}
 
 
-def _text(value: Value) -> str:
-    return value if isinstance(value, str) else f"{value:.10g}"
+def _text(value: Any) -> str:
+    return f"{value:.10g}" if isinstance(value, float | int) else str(value)

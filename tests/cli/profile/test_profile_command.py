@@ -40,7 +40,7 @@ def test_layers_and_all_else_add_up_to_the_step(profiled):
 def test_layers_optimizer_loss_and_waiting_have_names(profiled):
     names = {row["name"] for row in profiled["layers"]}
     assert {"optimizer", "targets and loss", "waiting for input", "between operations"} <= names
-    assert {"backbone/Conv2d_0", "backbone/Conv2d_13/pointwise"} <= names
+    assert {"backbone/Conv2d_0/convolution", "backbone/Conv2d_13/pointwise"} <= names
     assert any(name.startswith("head/") for name in names)
     named = {row["name"]: row["seconds"] for row in profiled["layers"]}
     network = sum(named[name] for name in names if name.startswith(("backbone/", "head/")))
@@ -113,11 +113,6 @@ def test_some_steps_of_a_run_are_traced_into_it(trained, tmp_path):
     assert [(event.step, event.values["steps"]) for event in events] == [(4, 3)]
     assert events[0].values["trace"] == "profile"
     assert newest_trace(run / "profile").stat().st_size > 0
-    longer = holdfast(
-        *("train", trained.config, "--run", run, "--steps", 5, "--profile-at", 2),
-        *("--evaluate-every", 5),
-    )
-    assert "Step 2 is done already" in words(longer.out)
 
 
 def test_a_step_that_never_comes_cannot_be_profiled(trained, tmp_path):

@@ -188,7 +188,9 @@ def _space(
         check_request(replace(draft, space=space))
     terminal.print("range test: some steps whose learning rate rises …")
     given = [part for each in draft.overrides.items() for part in ("--set", "=".join(each))]
-    tested = range_answer([str(draft.config), *given], draft.out)
+    options = zip(draft.plan_options[::2], draft.plan_options[1::2], strict=True)
+    parts = [part for pair in options if pair[0] in ("--import", "--use") for part in pair]
+    tested = range_answer([str(draft.config), *given, *parts], draft.out)
     terminal.print(f"range test: a rate of {tested.proposed:.2g} is proposed")
     return narrowed(space, path, LEARNING_RATE, tested)
 
