@@ -79,21 +79,7 @@ def train(
         plan = plan_training(session, session.settings, reporter)
         journal.planned(plan)
         journal.remember(STEPS, session.steps)
-        agreement = Agreement(strategy)
-        start, origin = _start(session, journal, agreement)
-        if settings.rehearses:
-            rehearse(session, plan, journal, reporter)
-        stopping = Stopping(patience=settings.patience, earlier=journal.earlier_metrics())
-        reporter.started(_plan(session, start, origin, plan))
-        journal.begin(start)
-        loop = _Loop(
-            session=session,
-            journal=journal,
-            stopping=stopping,
-            agreement=agreement,
-            reporter=reporter,
-        )
-        ended, steps = loop.run(start)
+        ended, steps = _run(session, plan, journal, reporter)
         peak_bytes = journal.finish(session.base_bytes)
         return TrainingResult(
             run=uploads.folder,
@@ -106,6 +92,27 @@ def train(
             predicted_peak_bytes=plan.predicted_peak_bytes,
             measured_peak_bytes=peak_bytes,
         )
+
+
+def _run(
+    session: Session, plan: MemoryPlan, journal: Journal, reporter: Reporter
+) -> tuple[str, int]:
+    """Restore what was learned, and step until the end; say how it ended, and after which step."""
+    settings, agreement = journal.settings, Agreement(session.strategy)
+    start, origin = _start(session, journal, agreement)
+    if settings.rehearses:
+        rehearse(session, plan, journal, reporter)
+    stopping = Stopping(patience=settings.patience, earlier=journal.earlier_metrics())
+    reporter.started(_plan(session, start, origin, plan))
+    journal.begin(start)
+    loop = _Loop(
+        session=session,
+        journal=journal,
+        stopping=stopping,
+        agreement=agreement,
+        reporter=reporter,
+    )
+    return loop.run(start)
 
 
 def _completed(config: TrainEvalPipelineConfig, settings: TrainingSettings) -> TrainingSettings:
