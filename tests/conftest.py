@@ -13,6 +13,8 @@ import pytest
 from hypothesis import settings
 from tests.fake_store import FakeStore, fake_store
 
+from holdfast.store.tensorflow_reading import bound_reading
+
 # `make test` tries the same examples every time; HYPOTHESIS_PROFILE=explore looks for new ones.
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=1000)
@@ -20,6 +22,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # As the command line does, so that commands and functions give the same numbers.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+bound_reading()
 
 PROJECT = Path(__file__).resolve().parent.parent
 

@@ -54,6 +54,15 @@ def broken_url(path: str | Path) -> str | None:
     return f"{match[1]}://{match[2]}" if match else None
 
 
+def shown_path(path: str | Path) -> str:
+    """Write a path as the user did, also if it was a URL.
+
+    >>> shown_path(Path("gs://bucket/run")), shown_path(Path("runs/one"))
+    ('gs://bucket/run', 'runs/one')
+    """
+    return broken_url(path) or str(path)
+
+
 def refuse_remote(path: str | Path, what: str) -> None:
     """Raise if a path that is to be written to was a URL: it would become a local folder."""
     if url := broken_url(path):

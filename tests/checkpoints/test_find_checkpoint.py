@@ -3,6 +3,7 @@ import tensorflow as tf
 
 from holdfast.checkpoints.find_checkpoint import find_prefix, named_checkpoint
 from holdfast.errors import HoldfastError
+from holdfast.store.store_errors import StoreError
 
 from .bundles import write_zeros
 
@@ -128,3 +129,20 @@ def test_a_folder_of_several_that_a_config_names_is_an_error(numbered, tmp_path)
     write_zeros(numbered / "ckpt-3", {"weights": [1]})
     with pytest.raises(HoldfastError, match="several checkpoints"):
         named_checkpoint(str(numbered), tmp_path)
+
+
+def test_of_a_run_in_the_store_the_newest_whole_checkpoint_is_found(store):
+    for name in (
+        *("manifest.json", "checkpoints/step-00000002/checkpoint.json"),
+        *("checkpoints/step-00000002/tensors.index", "checkpoints/step-00000004/tensors.index"),
+    ):
+        store.put("cells", f"found/run/{name}", b"{}")
+    prefix = "gs://cells/found/run/checkpoints/step-00000002/tensors"
+    assert find_prefix("gs://cells/found/run/") == prefix
+    assert find_prefix("gs://cells/found/run/checkpoints/step-00000002") == prefix
+
+
+def test_a_store_that_denies_is_not_taken_for_one_without_the_checkpoint(store):
+    store.fault = lambda request: 403
+    with pytest.raises(StoreError, match="403"):
+        find_prefix("gs://cells/denied/ckpt-0")

@@ -24,9 +24,13 @@ def test_a_folder_of_this_machine_is_not_uploaded(tmp_path):
 
 
 def test_what_was_written_is_uploaded_however_the_training_ends(store):
-    with pytest.raises(KeyboardInterrupt), open_uploads(URL, print) as uploads:
-        begin(uploads)
-        raise KeyboardInterrupt
+    def train() -> None:
+        with open_uploads(URL, print) as uploads:
+            begin(uploads)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train()
     assert "runs/one/manifest.json" in store.names("cells")
     assert "runs/one/.lock" not in store.names("cells")
 
@@ -52,10 +56,14 @@ def test_a_failure_is_told_once_and_heard_each_time_until_it_is_over(store):
 
 
 def test_a_run_that_another_process_took_ends_the_training(store):
-    with pytest.raises(TrainingFailedError, match="took over"), open_uploads(URL, print) as uploads:
-        begin(uploads)
-        uploads._mirror._lock.is_lost = True
-        uploads.push(print)
+    def train() -> None:
+        with open_uploads(URL, print) as uploads:
+            begin(uploads)
+            uploads._mirror._lock.is_lost = True
+            uploads.push(print)
+
+    with pytest.raises(TrainingFailedError, match="took over"):
+        train()
     assert "runs/one/manifest.json" not in store.names("cells")
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import tensorflow as tf
 
+from holdfast.checkpoints.own.saved_checkpoints import DOCUMENT_NAME, TENSORS_NAME
 from holdfast.config.checkpoint_folders import FileSystem, meant_checkpoints, prefixes_in
 from holdfast.config.paths import Base, expand, is_remote
 from holdfast.config.paths import find_checkpoint as look_up
 from holdfast.data.records import data_files
 from holdfast.errors import HoldfastError, nearest
+from holdfast.runs.run import CHECKPOINTS_NAME, MANIFEST_NAME
 
 
 def find_prefix(path: str) -> str:
@@ -21,6 +23,8 @@ def find_prefix(path: str) -> str:
     highest number. Raises HoldfastError when there is none, or when it is not clear which.
     """
     path = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5})$", "", path.rstrip("/\\") or path)
+    if is_remote(path) and (own := _newest_of_run(path)):
+        return own
     found = meant_checkpoints(path, _FILES)
     if len(found) > 1:
         raise _unclear(path, found)
@@ -46,6 +50,17 @@ def named_checkpoint(text: str, config_folder: Path) -> str:
     if len(prefixes) > 1:
         raise _unclear(text, prefixes)
     return prefixes[0]
+
+
+def _newest_of_run(path: str) -> str | None:
+    """Give the newest whole checkpoint of a run in the store; None if the path is not a run."""
+    if not data_files.exists(f"{path}/{MANIFEST_NAME}"):
+        return None
+    folder = f"{path}/{CHECKPOINTS_NAME}"
+    names = data_files.list_folder(folder) if data_files.exists(folder) else []
+    whole = (name for name in reversed(names) if _is_file(f"{folder}/{name}/{DOCUMENT_NAME}"))
+    newest = next(whole, None)
+    return f"{folder}/{newest}/{TENSORS_NAME}" if newest else None
 
 
 def _is_file(path: str) -> bool:

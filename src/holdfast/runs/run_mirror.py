@@ -71,10 +71,10 @@ class RunMirror:
         self._home = self.folder.parent
         self._home.mkdir(parents=True, exist_ok=True)
         self._client = StoreClient()
-        self._state = _read_state(self._home / _STATE)
-        self._save_state()
-        self._local_lock = RunLock(self._home)
+        self._local_lock = RunLock(self._home)  # first: who holds it may write the state
         try:
+            self._state = _read_state(self._home / _STATE)
+            self._save_state()
             self._lock = StoreLock(self.place, self._state.owner, tell)
         except BaseException:
             self._local_lock.release()

@@ -51,7 +51,7 @@ def train(
 
     Args:
         config: What to train, on what, and how.
-        run: Folder for checkpoints, events and all else that the training writes.
+        run: Folder for checkpoints, events and all else that the training writes, or gs://BUCKET/FOLDER.
         plan: How to compute a step so that it fits into memory. Default: planned first.
         settings: What is not in the config, such as TrainingSettings(steps=2000, patience=3).
         folder: Folder of the config; by default the one that it was read from. Relative paths in

@@ -93,23 +93,7 @@ def train(
         plan = plan_training(session, session.settings, reporter)
         journal.planned(plan)
         journal.remember(STEPS, session.steps)
-        agreement = Agreement(strategy)
-        start, origin = _start(session, journal, agreement)
-        if settings.rehearses:
-            rehearse(session, plan, journal, reporter)
-        earlier = journal.earlier_metrics(session.judged_from)
-        stopping = Stopping(patience=settings.patience, earlier=earlier)
-        reporter.started(_plan(session, start, origin, plan))
-        journal.begin(start)
-        loop = _Loop(
-            session=session,
-            journal=journal,
-            stopping=stopping,
-            agreement=agreement,
-            reporter=reporter,
-            tracer=tracer,
-        )
-        ended, steps = loop.run(start)
+        ended, steps = _run(session, plan, journal, reporter, tracer)
         peak_bytes = journal.finish(session.base_bytes)
         return TrainingResult(
             run=uploads.folder,
@@ -122,6 +106,33 @@ def train(
             predicted_peak_bytes=plan.predicted_peak_bytes,
             measured_peak_bytes=peak_bytes,
         )
+
+
+def _run(
+    session: Session,
+    plan: MemoryPlan,
+    journal: Journal,
+    reporter: Reporter,
+    tracer: TraceTaker | None,
+) -> tuple[str, int]:
+    """Restore what was learned, and step until the end; say how it ended, and after which step."""
+    settings, agreement = journal.settings, Agreement(session.strategy)
+    start, origin = _start(session, journal, agreement)
+    if settings.rehearses:
+        rehearse(session, plan, journal, reporter)
+    earlier = journal.earlier_metrics(session.judged_from)
+    stopping = Stopping(patience=settings.patience, earlier=earlier)
+    reporter.started(_plan(session, start, origin, plan))
+    journal.begin(start)
+    loop = _Loop(
+        session=session,
+        journal=journal,
+        stopping=stopping,
+        agreement=agreement,
+        reporter=reporter,
+        tracer=tracer,
+    )
+    return loop.run(start)
 
 
 def _completed(config: TrainEvalPipelineConfig, settings: TrainingSettings) -> TrainingSettings:

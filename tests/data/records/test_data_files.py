@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import itertools
 import os
 
 import pytest
+from tests.fake_store import CUT
 
 from holdfast.data.records import data_files
 from holdfast.errors import HoldfastError
+from holdfast.store.store_errors import StoreError
 
 
 @pytest.fixture
@@ -109,3 +112,45 @@ def test_a_link_to_nothing_is_a_file_that_cannot_be_read(tmp_path):
     assert list(data_files.walk(str(tmp_path))) == ["broken.txt"]
     with pytest.raises(HoldfastError, match="it does not exist"):
         data_files.read_bytes(f"{tmp_path}/broken.txt")
+
+
+def test_files_of_a_store_are_found_read_and_written(store):
+    data_files.write_bytes("gs://cells/files/a.record", b"content")
+    data_files.write_bytes("gs://cells/files/deep/b.record", b"")
+    assert store.objects["cells"]["files/a.record"].content == b"content"
+    assert data_files.exists("gs://cells/files/a.record")
+    assert not data_files.exists("gs://cells/files/c.record")
+    assert data_files.is_folder("gs://cells/files")
+    assert data_files.glob("gs://cells/files/*.record") == ["gs://cells/files/a.record"]
+    assert data_files.list_folder("gs://cells/files") == ["a.record", "deep"]
+    assert list(data_files.walk("gs://cells/files")) == ["a.record", "deep/b.record"]
+    assert data_files.read_bytes("gs://cells/files/a.record", 3) == b"con"
+    stamp = data_files.stamp("gs://cells/files/a.record")
+    assert stamp is not None
+    assert stamp.size_bytes == 7
+    assert data_files.stamp("gs://cells/files/c.record") is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        data_files.exists,
+        data_files.is_folder,
+        data_files.list_folder,
+        data_files.read_bytes,
+        data_files.stamp,
+        lambda path: data_files.glob(f"{path}/*.record"),
+        lambda path: list(data_files.walk(path)),
+    ],
+)
+def test_a_store_that_denies_is_not_taken_for_an_empty_one(store, ask):
+    store.fault = lambda request: 403
+    with pytest.raises(StoreError, match=r"gs://cells/denied.* \(403\)"):
+        ask("gs://cells/denied")
+
+
+def test_what_a_store_cannot_answer_at_once_is_asked_again(store):
+    store.put("cells", "busy/a.record", b"content")
+    faults = itertools.chain([503, CUT], itertools.repeat(None))
+    store.fault = lambda request: next(faults)
+    assert data_files.read_bytes("gs://cells/busy/a.record") == b"content"

@@ -42,6 +42,7 @@ def check(
     from holdfast.cli.quiet import import_parts
     from holdfast.cli.set_option import parse_assignments
     from holdfast.config.check_config import check_config, report_json
+    from holdfast.files import shown_path
 
     import_parts(imports)
     overrides = parse_assignments(assignments or [])
@@ -57,7 +58,7 @@ def check(
         document: dict[str, Any] = report_json(report) | {"suggested": advice_json(advice)}
         typer.echo(json.dumps(document, indent=1))  # ASCII: any pipe can carry it
     else:
-        print_report(report, title=str(report.source))
+        print_report(report, title=shown_path(report.source))
         print_advice(advice)
     raise typer.Exit(0 if report.ok else 1 if report.config is not None else 2)
 

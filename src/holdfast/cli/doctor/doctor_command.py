@@ -96,6 +96,7 @@ def doctor(
     from holdfast.cli.progress_bar import progress
     from holdfast.cli.set_option import parse_assignments
     from holdfast.doctor.diagnose import examine, open_case
+    from holdfast.files import shown_path
 
     overrides = parse_assignments(assignments or [])
     given = {} if attempt == "set" else overrides  # else they are what is to be tried
@@ -114,7 +115,7 @@ def doctor(
     if as_json:
         typer.echo(json.dumps(diagnosis.document(), indent=1))
     else:
-        print_diagnosis(diagnosis, title=str(config_or_run))
+        print_diagnosis(diagnosis, title=shown_path(_given(config_or_run)))
     raise typer.Exit(1 if diagnosis.has_errors else 0)
 
 

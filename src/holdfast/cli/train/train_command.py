@@ -308,18 +308,19 @@ def _print_check(terminal: Console, job: Job) -> None:
     from holdfast.cli.terminal import problem_list, summary_panel
     from holdfast.config.check_config import check_config
     from holdfast.errors import ConfigError
+    from holdfast.files import shown_path
 
     # Only here: in the run's config, num_steps stays what it was.
     length = {"train_config.num_steps": job.settings.steps} if job.settings.steps else {}
     report = check_config(job.config, job.overrides | length, job.folder, job.use)
     if not report.ok:
-        command = shlex.join(["holdfast", "check", str(job.config)])
+        command = shlex.join(["holdfast", "check", shown_path(job.config)])
         fix = (
             f"`{command}` ends with the options that would make it ready." if report.config else ""
         )
-        raise ConfigError(str(job.config), report.errors, fix=fix)
+        raise ConfigError(shown_path(job.config), report.errors, fix=fix)
     shown = [row for row in report.summary if row.label not in _ASIDE]
-    terminal.print(summary_panel(str(job.config), shown))
+    terminal.print(summary_panel(shown_path(job.config), shown))
     terminal.print(problem_list(report.warnings))
 
 
