@@ -30,6 +30,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/input_pipeline.py
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/plan_time.py
+	$(BIN)/python benchmarks/scaling.py
 
 bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py
