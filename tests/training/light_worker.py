@@ -11,6 +11,18 @@ import sys
 import time
 
 
+def disturb(how: str) -> None:
+    match how:
+        case "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "frozen":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "stopped":
+            os.kill(os.getpid(), signal.SIGTERM)
+        case "stuck":
+            time.sleep(1000)
+
+
 def main(steps: int, how: str) -> None:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow as tf
@@ -21,17 +33,6 @@ def main(steps: int, how: str) -> None:
     from holdfast.training.peers.peers import COMPUTING
     from holdfast.training.peers.present_peers import doing
     from holdfast.training.surviving.interruption import interruptions
-
-    def disturb() -> None:
-        match how:
-            case "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "frozen":
-                os.kill(os.getpid(), signal.SIGSTOP)
-            case "stopped":
-                os.kill(os.getpid(), signal.SIGTERM)
-            case "stuck":
-                time.sleep(1000)
 
     def sums() -> tf.Tensor:
         context = tf.distribute.get_replica_context()
@@ -45,7 +46,7 @@ def main(steps: int, how: str) -> None:
             for number in range(1, steps + 1):
                 doing(f"reads the batch of step {number}")
                 if number == 4:
-                    disturb()
+                    disturb(how)
                 doing(f"{COMPUTING} {number}")
                 step()
                 if agreement.any(interruption.signal_name is not None):
