@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.evaluation.build_evaluation import build_evaluation_input, build_metrics_set
-from holdfast.evaluation.compared_batch import Share, pack_batches, unpack_batches
+from holdfast.evaluation.compared_batch import EvaluationShare, pack_batches, unpack_batches
 from holdfast.evaluation.evaluate import compare_batches, evaluate_step, score_batches
 from holdfast.evaluation.evaluation_step import EvaluatedBatch
 from holdfast.evaluation.pasted_masks import MaskRuns
@@ -23,7 +23,7 @@ def test_shares_of_several_processes_score_as_one_pass_does(made):
     metrics = build_metrics_set(made.config, made.records)
     whole = evaluate_step(finds_most, data, metrics)
     sent = [
-        pack_batches(compare_batches(finds_most, data, metrics, share=Share(first, 3)))
+        pack_batches(compare_batches(finds_most, data, metrics, share=EvaluationShare(first, 3)))
         for first in range(3)
     ]
     batches = [batch for content in sent for batch in unpack_batches(content)]
