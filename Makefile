@@ -32,6 +32,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/plan_time.py
 	$(BIN)/python benchmarks/predict_speed.py
 	$(BIN)/python benchmarks/profile_cost.py
+	$(BIN)/python benchmarks/scaling.py
 
 bench-memory: .venv/installed
 	$(BIN)/python benchmarks/memory.py

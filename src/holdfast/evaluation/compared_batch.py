@@ -15,14 +15,14 @@ from holdfast.evaluation.pasted_masks import MaskRuns
 _MASKS = "masks"
 
 
-class Share(NamedTuple):
+class EvaluationShare(NamedTuple):
     """Which batches of an evaluation: every n-th, from one on."""
 
     first: int
     every: int
 
 
-WHOLE = Share(0, 1)
+WHOLE = EvaluationShare(0, 1)
 
 
 class ComparedBatch(NamedTuple):

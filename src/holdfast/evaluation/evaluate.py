@@ -10,7 +10,7 @@ import numpy as np
 
 from holdfast.data.input.evaluation_input import EvaluationBatch, EvaluationInput
 from holdfast.errors import HoldfastError
-from holdfast.evaluation.compared_batch import WHOLE, ComparedBatch, Share
+from holdfast.evaluation.compared_batch import WHOLE, ComparedBatch, EvaluationShare
 from holdfast.evaluation.evaluation_step import EvaluatedBatch
 from holdfast.evaluation.metrics.compared_objects import found_objects, labeled_objects
 from holdfast.evaluation.metrics.metrics_set import Evaluators, MetricsSet
@@ -39,7 +39,7 @@ def compare_batches(
     data: EvaluationInput,
     metrics: MetricsSet,
     *,
-    share: Share = WHOLE,
+    share: EvaluationShare = WHOLE,
     progress: Progress = silent,
 ) -> Iterator[ComparedBatch]:
     """Yield what is labeled and what is found, batch by batch, in all of the data or a share."""

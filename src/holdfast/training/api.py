@@ -28,10 +28,12 @@ from holdfast.memory.plan import MemoryPlan
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.progress import Progress, silent
 from holdfast.training import loop
+from holdfast.training.agreement import lost_workers_told
 from holdfast.training.cluster import num_workers
 from holdfast.training.distribution import choose_strategy
 from holdfast.training.fitting.choice import fitting_of, wanted_settings
 from holdfast.training.loop import TrainingResult
+from holdfast.training.peers.present_peers import first_one_first
 from holdfast.training.reporter import Reporter
 from holdfast.training.surviving.evaluation_pieces import EvaluationInPieces
 from holdfast.training.training_settings import TrainingSettings
@@ -85,7 +87,8 @@ def train(
     problems = list(validate(config, place))
     if errors := errors_of(problems):
         raise ConfigError("the config", errors)
-    problems += _data_problems(config, place)
+    with lost_workers_told(), first_one_first():
+        problems += _data_problems(config, place)
     for problem in warnings_of(problems):
         reporter.note(str(problem))
     return loop.train(

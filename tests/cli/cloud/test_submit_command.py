@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 
 import pytest
@@ -40,8 +41,12 @@ def test_the_command_is_shown_and_run_as_shown(kind, started, tmp_path):
     assert str(tmp_path / "job") in command
 
 
-def test_without_a_yes_nothing_is_started_and_the_files_stay(started, tmp_path):
-    done = submit(tmp_path, "vertex")  # nobody answers
+@pytest.mark.parametrize("answer", ["n\n", ""])
+def test_without_a_yes_nothing_is_started_and_the_files_stay(
+    answer, started, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    done = submit(tmp_path, "vertex")
     assert done.code == 1
     assert not started.exists()
     assert (tmp_path / "job" / "vertex_job.json").exists()

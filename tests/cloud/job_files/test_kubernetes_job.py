@@ -50,3 +50,84 @@ def test_pods_ask_for_the_machine_and_all_its_cards():
         "cloud.google.com/gke-spot": "true",
     }
     assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 1}
+
+
+# What our files use of the schema of JobSet v1alpha2, batch/v1 and v1: name -> type, or the
+# names below it; [..] is a list of such. "*": any name.
+SCHEMA: dict = {
+    "apiVersion": str,
+    "kind": str,
+    "metadata": {"name": str},
+    "spec": {
+        "failurePolicy": {"maxRestarts": int},
+        "network": {"enableDNSHostnames": bool, "subdomain": str},
+        "replicatedJobs": [
+            {
+                "name": str,
+                "replicas": int,
+                "template": {
+                    "spec": {
+                        "parallelism": int,
+                        "completions": int,
+                        "completionMode": str,
+                        "backoffLimit": int,
+                        "template": {
+                            "metadata": {"annotations": {"*": str}},
+                            "spec": {
+                                "restartPolicy": str,
+                                "terminationGracePeriodSeconds": int,
+                                "nodeSelector": {"*": str},
+                                "containers": [
+                                    {
+                                        "name": str,
+                                        "image": str,
+                                        "command": [str],
+                                        "ports": [{"containerPort": int}],
+                                        "env": [
+                                            {
+                                                "name": str,
+                                                "value": str,
+                                                "valueFrom": {"fieldRef": {"fieldPath": str}},
+                                            }
+                                        ],
+                                        "resources": {"limits": {"*": int}},
+                                        "volumeMounts": [{"name": str, "mountPath": str}],
+                                    }
+                                ],
+                                "volumes": [
+                                    {
+                                        "name": str,
+                                        "csi": {"driver": str, "volumeAttributes": {"*": str}},
+                                    }
+                                ],
+                            },
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def faults(value: object, schema: object, place: str = "") -> list[str]:
+    """List what a document has that the schema has not."""
+    if isinstance(schema, dict):
+        if not isinstance(value, dict):
+            return [f"{place} is not an object"]
+        unknown = [f"{place}.{name}" for name in value if name not in schema and "*" not in schema]
+        known = [(name, schema.get(name, schema.get("*"))) for name in value]
+        inner = [faults(value[name], below, f"{place}.{name}") for name, below in known if below]
+        return unknown + [fault for each in inner for fault in each]
+    if isinstance(schema, list):
+        if not isinstance(value, list):
+            return [f"{place} is not a list"]
+        return [fault for each in value for fault in faults(each, schema[0], f"{place}[]")]
+    return [] if type(value) is schema else [f"{place} is {value!r}"]
+
+
+def test_the_file_has_only_fields_of_the_schema_with_their_types():
+    for changes in ({}, {"workers": 3, "is_spot": True}):
+        (file,) = kubernetes_files(make_job(**changes))
+        assert faults(yaml.safe_load(file.text), SCHEMA) == []
+    assert faults({"kind": 3, "spce": {}}, SCHEMA) == [".spce", ".kind is 3"]

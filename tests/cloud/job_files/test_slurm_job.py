@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,3 +60,32 @@ def test_one_process_has_no_cluster_and_the_command_is_whole(tmp_path):
 def test_slurm_is_asked_for_one_process_a_node(workers):
     (file,) = slurm_files(make_job(workers=workers))
     assert f"#SBATCH --nodes={workers}\n#SBATCH --ntasks-per-node=1\n" in file.text
+
+
+# Options of sbatch that our script uses, and what their values look like.
+SBATCH = {
+    "job-name": r"[a-z0-9-]+",
+    "nodes": r"\d+",
+    "ntasks-per-node": r"\d+",
+    "gpus-per-node": r"\d+",
+    "signal": r"(B:)?[A-Z]+@\d+",
+    "requeue": r"",
+    "open-mode": r"append|truncate",
+}
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_bash_and_sbatch_can_read_the_script(workers, tmp_path):
+    (file,) = slurm_files(make_job(workers=workers, run="/shared/my run"))
+    script = tmp_path / "job.sh"
+    script.write_text(file.text)
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+    lines = file.text.splitlines()
+    options = [line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH")]
+    for option in options:
+        name, _, value = option.partition("=")
+        assert re.fullmatch(SBATCH[name], value), option
+    # sbatch reads options up to the first line that is a command.
+    first = next(number for number, line in enumerate(lines) if line and line[0] != "#")
+    assert not [line for line in lines[first:] if line.startswith("#SBATCH")]
+    assert f"nodes={workers}" in options

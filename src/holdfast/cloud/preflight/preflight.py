@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from holdfast.cloud.preflight.data_looks import (
+    look_at_host_memory,
+    look_at_speed,
+    look_into_records,
+)
 from holdfast.cloud.preflight.flight import Flight, Outcome
 from holdfast.cloud.preflight.machine_looks import look_at_batch, look_at_card, look_at_cluster
 from holdfast.cloud.preflight.memory_looks import look_at_gpu_memory
@@ -20,6 +25,7 @@ LOOKS: tuple[Callable[[Flight], Iterator[Outcome]], ...] = (
     *(look_at_config, look_at_variables, look_at_files),
     *(look_at_card, look_at_gpu_memory, look_at_batch, look_at_cluster),
     *(look_at_credentials, look_at_buckets, look_at_run_bucket),
+    *(look_into_records, look_at_speed, look_at_host_memory),
     *(look_at_run, look_at_disk, look_at_interval),
 )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from holdfast.errors import HoldfastError
 from holdfast.training.peers.lost_peer import LostPeerError
-from holdfast.training.peers.wire import Message, receive, send
+from holdfast.training.peers.wire import PeerMessage, receive, send
 from holdfast.units import count_text
 
 _TRY_SECONDS = 0.2
@@ -77,7 +77,7 @@ def _told_missing(cluster: Cluster, connection: socket.socket) -> list[int]:
     """Say who this is, and hear who is missing, until nobody is or the connection ends."""
     missing: list[int] = []
     try:
-        send(connection, Message("hello", {"of": cluster.digest, "index": cluster.index}))
+        send(connection, PeerMessage("hello", {"of": cluster.digest, "index": cluster.index}))
     except OSError:
         return missing
     while message := receive(connection):
@@ -113,7 +113,7 @@ class _Hall:
             raise _missed(self.cluster, missing, seconds)
         # The door is closed before anybody goes on: behind it TensorFlow takes the address.
         for connection in self.here.values():
-            send(connection, Message("go", {}))
+            send(connection, PeerMessage("go", {}))
         return self.here
 
     @property
@@ -163,7 +163,7 @@ class _Hall:
     def _tell_missing(self) -> None:
         for connection in self.here.values():
             with contextlib.suppress(OSError):
-                send(connection, Message("waiting", {"missing": self.missing}))
+                send(connection, PeerMessage("waiting", {"missing": self.missing}))
 
 
 def _missed(cluster: Cluster, missing: Sequence[int], seconds: float) -> LostPeerError:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.training.peers.lost_peer import LostPeer, LostPeerError
-from holdfast.training.peers.wire import Message, receive, send
+from holdfast.training.peers.wire import PeerMessage, receive, send
 
 WAITING = "waits for the others"
 COMPUTING = "computes step"
@@ -95,7 +95,7 @@ class Peers:
         self._take(self.index, number, value, content)
         if not self.is_chief:
             values = {"number": number, "value": value}
-            self._send(0, Message("value", values, content))
+            self._send(0, PeerMessage("value", values, content))
         found = self._wait(number)
         self.doing(before)
         return [found[each] for each in range(self.count)]
@@ -119,14 +119,9 @@ class Peers:
             values = {each: found for each, (found, _) in known.items()}
         if is_whole:
             whole = [values[each] for each in range(self.count)]
-            self._tell_all(Message("values", {"number": number, "values": whole}))
+            self._tell_all(PeerMessage("values", {"number": number, "values": whole}))
 
     # What goes wrong
-
-    def refuse_lost(self) -> None:
-        """Raise LostPeerError if another process is known to be lost."""
-        with self._changed:
-            self._refuse_lost()
 
     def name_lost(self) -> LostPeerError | None:
         """Say who is lost, when TensorFlow says that someone is; None if nobody can be named.
@@ -148,7 +143,7 @@ class Peers:
         with self._changed:
             lost, self._is_told = self._lost, True
         culprit, why = (lost.index, lost.why) if lost is not None and why else (self.index, why)
-        self._tell_all(Message("bye", {"index": culprit, "why": why}))
+        self._tell_all(PeerMessage("bye", {"index": culprit, "why": why}))
 
     def _others(self) -> list[tuple[int, _Peer]]:
         # Beats of others come through the first process.
@@ -194,7 +189,7 @@ class Peers:
                 self._lose(index, "ended without a word (killed, or out of memory?)")
         self._pass_on_loss()
 
-    def _hear(self, index: int, message: Message) -> None:
+    def _hear(self, index: int, message: PeerMessage) -> None:
         values = message.values
         with self._changed:
             self._peers[index].heard_at = time.monotonic()
@@ -230,7 +225,7 @@ class Peers:
             time.sleep(_BEAT_SECONDS)
             if time.monotonic() - slept > _FROZEN_SECONDS:
                 continue  # this process was frozen itself: what the others said is still to be read
-            self._tell_all(Message("beat", {"peers": self._known()}))
+            self._tell_all(PeerMessage("beat", {"peers": self._known()}))
             with self._changed:
                 for index, peer in self._others():
                     self._find_silent(index, peer, _SILENT_SECONDS)
@@ -255,7 +250,7 @@ class Peers:
         if self._lost is None or self._is_told or not is_late:
             return
         error = self._lost.error()
-        self._tell_all(Message("bye", {"index": self._lost.index, "why": self._lost.why}))
+        self._tell_all(PeerMessage("bye", {"index": self._lost.index, "why": self._lost.why}))
         print(f"{error.message}\n→ {error.fix}", file=sys.stderr, flush=True)
         os._exit(_FAILED)
 
@@ -263,13 +258,13 @@ class Peers:
         """Let the others know at once whom this process lost; only the first one knows all."""
         if self.is_chief and self._lost is not None:
             values = {"index": self._lost.index, "why": self._lost.why}
-            self._tell_all(Message("lost", values))
+            self._tell_all(PeerMessage("lost", values))
 
-    def _tell_all(self, message: Message) -> None:
+    def _tell_all(self, message: PeerMessage) -> None:
         for index in self._connections:
             self._send(index, message)
 
-    def _send(self, index: int, message: Message) -> None:
+    def _send(self, index: int, message: PeerMessage) -> None:
         try:
             with self._locks[index]:
                 send(self._connections[index], message)

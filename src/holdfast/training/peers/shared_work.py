@@ -14,7 +14,7 @@ from holdfast.data.input.build_input import open_reader
 from holdfast.data.input.evaluation_input import EvaluationInput
 from holdfast.data.survey.observe import Observation
 from holdfast.data.survey.statistics_cache import record_statistics
-from holdfast.evaluation.compared_batch import Share, pack_batches, unpack_batches
+from holdfast.evaluation.compared_batch import EvaluationShare, pack_batches, unpack_batches
 from holdfast.evaluation.evaluate import Step, compare_batches, evaluate_step, score_batches
 from holdfast.evaluation.metrics.metrics_set import MetricsSet
 from holdfast.evaluation.result import ClassScore, EvaluationResult
@@ -60,7 +60,7 @@ def evaluate_together(
         progress(done, total)
 
     start = time.perf_counter()
-    share = Share(peers.index, peers.count)
+    share = EvaluationShare(peers.index, peers.count)
     contents = peers.gather(
         pack_batches(compare_batches(step, data, metrics, share=share, progress=moved))
     )

@@ -11,7 +11,7 @@ _LENGTHS = struct.Struct(">IQ")  # of the JSON text and of the bytes
 _MOST_JSON_BYTES = 2**26  # more is not one of ours
 
 
-class Message(NamedTuple):
+class PeerMessage(NamedTuple):
     """What one process tells another."""
 
     kind: str
@@ -19,13 +19,13 @@ class Message(NamedTuple):
     content: bytes = b""
 
 
-def send(connection: socket.socket, message: Message) -> None:
+def send(connection: socket.socket, message: PeerMessage) -> None:
     """Send a message whole; OSError if the other end is gone."""
     text = json.dumps([message.kind, message.values]).encode()
     connection.sendall(_LENGTHS.pack(len(text), len(message.content)) + text + message.content)
 
 
-def receive(connection: socket.socket) -> Message | None:
+def receive(connection: socket.socket) -> PeerMessage | None:
     """Wait for a message; None if the other end is gone, or is not one of ours."""
     try:
         head = _exactly(connection, _LENGTHS.size)
@@ -36,7 +36,7 @@ def receive(connection: socket.socket) -> Message | None:
         content = _exactly(connection, content_bytes) if content_bytes else b""
     except (OSError, ValueError):
         return None
-    return Message(str(kind), values, content) if len(content) == content_bytes else None
+    return PeerMessage(str(kind), values, content) if len(content) == content_bytes else None
 
 
 def _exactly(connection: socket.socket, count: int) -> bytes:
