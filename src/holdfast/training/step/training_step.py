@@ -15,22 +15,13 @@ from holdfast.errors import HoldfastError
 from holdfast.geometry.chance import image_seeds
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.interface import Detector, Predictions, Prepared
-from holdfast.models.layers.batch_norm import (
-    ChannelStatistics,
-    FusedBatchNorm,
-    batch_norms,
-    collected_statistics,
-)
-from holdfast.models.layers.fake_quantization import (
-    SeenRange,
-    fake_quantizers,
-    joined_ranges,
-    observed_ranges,
-)
+from holdfast.models.layers.batch_norm import collected_statistics
+from holdfast.models.layers.fake_quantization import observed_ranges
 from holdfast.models.layers.observation import layer_group
 from holdfast.models.layers.randomness import looking_at
 from holdfast.runs.trace_marks import OPTIMIZER_SCOPE
 from holdfast.training.step.averaging import MovingAverages
+from holdfast.training.step.followed_state import FollowedRanges, FollowedStatistics
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import StepOptimizer
 from holdfast.training.step.precision import LossScale
@@ -91,7 +82,7 @@ class TrainingStep:
         self.class_weights = class_weights
         self.penalizes = penalizes
         self.seed = seed
-        self._quantizers = fake_quantizers(detector)
+        self._ranges = FollowedRanges(detector)
         self.groups = tuple(dict.fromkeys(layer_group(variable.path) for variable in variables))
         self._strategy = tf.distribute.get_strategy()
         self._expected: Any = None
@@ -225,7 +216,7 @@ class TrainingStep:
             losses = self._terms(batch, prepared, lesson, normalizers)
             total = self._scaled(tf.add_n(list(losses.values())))
         gradients = tape.gradient(total, self._values())
-        self._follow_ranges(self._joined(self._unseen(), seen))
+        self._ranges.follow(self._ranges.joined(self._ranges.unseen(), seen))
         penalty, more = self._penalty_gradients(after=gradients)
         return losses | penalty, list(map(_added, gradients, more))
 
@@ -254,40 +245,20 @@ class TrainingStep:
             more = tape.gradient(total, self._values(), unconnected_gradients="zero")
             gradients = [old + new for old, new in zip(gradients, more, strict=True)]
             sums = [old + terms[name] for old, name in zip(sums, names, strict=True)]
-            followed = _followed(norms, statistics, seen)
-            return index + 1, sums, gradients, followed, self._joined(reaches, ranges)
+            followed = norms.followed(statistics, seen)
+            return index + 1, sums, gradients, followed, self._ranges.joined(reaches, ranges)
 
-        norms = [each for each in batch_norms(self.detector) if not each.settings.is_frozen]
+        norms = FollowedStatistics(self.detector)
         zeros = [tf.zeros(()) for _ in names]
         _, sums, gradients, statistics, reaches = tf.while_loop(
             lambda index, *_: index < self.accumulation,
             piece,
-            (0, zeros, start, [_statistics(norm) for norm in norms], self._unseen()),
+            (0, zeros, start, norms.present(), self._ranges.unseen()),
             parallel_iterations=1,
         )
-        self._follow_ranges(reaches)
-        for norm, (mean, variance) in zip(norms, statistics, strict=True):
-            norm.moving_mean.assign(mean)
-            norm.moving_variance.assign(variance)
+        self._ranges.follow(reaches)
+        norms.keep(statistics)
         return dict(zip(names, sums, strict=True)) | penalty, list(gradients)
-
-    def _unseen(self) -> list[Tensor]:
-        """Give what is known of each quantizer's values before there are any."""
-        return [tf.zeros((2,)) for _ in self._quantizers]
-
-    def _joined(self, reaches: Sequence[Tensor], seen: Sequence[SeenRange]) -> list[Tensor]:
-        return joined_ranges(self._quantizers, reaches, seen)
-
-    def _follow_ranges(self, reaches: Sequence[Tensor]) -> None:
-        """Let quantizers follow what they saw in this step, on all replicas."""
-        if not reaches:
-            return
-        context = tf.distribute.get_replica_context()
-        everywhere = context.all_gather(tf.stack(reaches)[None], axis=0)  # (replicas, Q, 2)
-        for quantizer, reach in zip(
-            self._quantizers, tf.unstack(tf.reduce_max(everywhere, axis=0)), strict=True
-        ):
-            quantizer.follow(reach)
 
     def _terms(
         self,
@@ -377,24 +348,6 @@ class TrainingStep:
                 squares[layer_group(variable.path)].append(2.0 * tf.nn.l2_loss(gradient))
         sums = [tf.add_n(each) if each else tf.zeros(()) for each in squares.values()]
         return tf.sqrt(tf.stack(sums))
-
-
-def _statistics(norm: FusedBatchNorm) -> ChannelStatistics:
-    return ChannelStatistics(
-        norm.moving_mean.value.read_value(), norm.moving_variance.value.read_value()
-    )
-
-
-def _followed(
-    norms: Sequence[FusedBatchNorm],
-    statistics: Sequence[ChannelStatistics],
-    seen: Sequence[tuple[FusedBatchNorm, ChannelStatistics]],
-) -> list[ChannelStatistics]:
-    """Move the statistics of batch norms towards what they saw, one after the other."""
-    moved = {id(norm): each for norm, each in zip(norms, statistics, strict=True)}
-    for norm, batch in seen:
-        moved[id(norm)] = norm.followed(moved[id(norm)], batch)
-    return list(moved.values())
 
 
 def _input_shape(batch: Batch) -> tuple[Tensor, Tensor]:
