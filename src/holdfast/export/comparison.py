@@ -141,9 +141,9 @@ def _pairs(
         pairs.append((row, other, float(overlaps[row, other])))
     covered = tolerance.covered_iou
     alone = [row for row in alone if overlaps[row].max(initial=0.0) <= covered]
-    others = [row for row in np.flatnonzero(free) if overlaps[:, row].max(initial=0.0) <= covered]
+    free &= overlaps.max(axis=0, initial=0.0) <= covered
     missed = _beyond_edge(first, alone, second, tolerance)
-    missed += _beyond_edge(second, others, first, tolerance)
+    missed += _beyond_edge(second, np.flatnonzero(free).tolist(), first, tolerance)
     return pairs, missed
 
 

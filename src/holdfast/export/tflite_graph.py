@@ -121,7 +121,7 @@ def _suppressed(
     assert isinstance(coder, FasterRcnnCoder)
     implements = _implements(settings.suppression, coder, settings.num_classes)
 
-    @tf.function(experimental_implements=implements, autograph=False)
+    @tf.function(experimental_implements=implements, autograph=False)  # type: ignore[untyped-decorator]
     def post_process(encodings: Tensor, scores: Tensor, anchors: Tensor) -> tuple[Tensor, ...]:
         """Stand for the operation: the converter puts it in the place of this function."""
         return tuple(tf.zeros([]) for _ in range(4))

@@ -72,7 +72,7 @@ class LitertNetwork:
     def ready(self, image: NDArray[np.uint8]) -> SentImage:
         """Resize and normalize an image."""
         pixels, size = (each.numpy() for each in self._run_resize(image))
-        values = (pixels - np.float32(self._input.mean)) / np.float32(self._input.deviation)
+        values = (pixels - _color(self._input.mean)) / _color(self._input.deviation)
         if self._margin is not None:
             values[size[0] :] = self._margin
             values[:, size[1] :] = self._margin
@@ -122,9 +122,13 @@ def _margin(config: TrainEvalPipelineConfig, image: ImageInput) -> NDArray[np.fl
     if not isinstance(detector, Ssd) or known is None:
         return None
     chosen = _config_resizer(config).chosen("image_resizer_oneof")
-    color = np.float32(getattr(chosen, "per_channel_pad_value", ()) or (0.0,) * 3)
+    color = _color(getattr(chosen, "per_channel_pad_value", ()) or (0.0,) * 3)
     by = BACKBONES[known.backbone].normalization
     if image == PIXELS:
-        color = (color - np.float32(by.offset)) / np.float32(by.scale)
+        color = (color - _color(by.offset)) / _color(by.scale)
     turned: NDArray[np.float32] = color[::-1] if by.is_reversed else color
     return turned
+
+
+def _color(values: Sequence[float]) -> NDArray[np.float32]:
+    return np.array(values, np.float32)

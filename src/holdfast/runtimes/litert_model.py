@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ class LitertOutputs(NamedTuple):
     boxes: NDArray[np.float32]  # (N, 4) normalized to the input; they may lie outside of it
     classes: NDArray[np.float32]  # (N,) from 0
     scores: NDArray[np.float32]  # (N,)
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple's method of that name is not used
     keypoints: NDArray[np.float32] | None = None  # (N, K, 2) y, x
     keypoint_scores: NDArray[np.float32] | None = None  # (N, K)
     raw_scores: NDArray[np.float32] | None = None  # (A, C) before suppression, if asked for
@@ -139,11 +140,12 @@ class LitertModel:
         scale, zero = details["quantization"]
         if scores.dtype == np.float32:
             return np.asarray(scores)
-        return ((scores.astype(np.float32) - zero) * scale).astype(np.float32)
+        real: NDArray[np.float32] = (scores.astype(np.float32) - zero) * np.float32(scale)
+        return real
 
     def _image_input(self, path: Path) -> dict[str, Any]:
         inputs: list[dict[str, Any]] = self._interpreter.get_input_details()
-        shape = inputs[0]["shape"] if inputs else ()
+        shape: Sequence[int] = inputs[0]["shape"] if inputs else ()
         if len(inputs) != 1 or len(shape) != 4 or shape[0] != 1 or shape[3] != 3:
             raise _other_network(path, "its input is not one RGB image")
         if inputs[0]["dtype"] not in (np.float32, np.uint8):

@@ -30,4 +30,5 @@ def points_in_image(
 
 
 def _scale(size: NDArray[np.int32], sides: tuple[int, int]) -> NDArray[np.float32]:
-    return np.array(sides, np.float32) / np.asarray(size[:2], np.float32)
+    height, width = size[:2].tolist()
+    return np.array([sides[0] / height, sides[1] / width], np.float32)
