@@ -12,9 +12,16 @@ def need_extra(extra: str, what: str, *modules: str) -> None:
 
     >>> need_extra("video", "A video", "json")
     """
-    missing = [module for module in modules if find_spec(module) is None]
+    missing = [module for module in modules if not _is_installed(module)]
     if missing:
         raise HoldfastError(
             f"{what} needs {' and '.join(missing)}, which this environment does not have.",
             fix=f'Run `pip install "holdfast[{extra}]"`.',
         )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that it is in
+        return False

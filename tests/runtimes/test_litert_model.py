@@ -55,4 +55,4 @@ def test_without_litert_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     with pytest.raises(holdfast.HoldfastError) as caught:
         LitertModel(tmp_path / "model.tflite")
-    assert caught.value.fix == 'pip install "holdfast[tflite]"'
+    assert caught.value.fix == 'Run `pip install "holdfast[tflite]"`.'

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import HoldfastError
+from holdfast.extras import need_extra
 from holdfast.runtimes.tflite_metadata import (
     METADATA_NAME,
     ImageInput,
@@ -58,13 +59,9 @@ class LitertOutputs(NamedTuple):
 
 def require_litert() -> Any:
     """Import LiteRT, or say how to install it."""
-    try:
-        from ai_edge_litert import interpreter
-    except ImportError as error:
-        raise HoldfastError(
-            "TFLite files are run by LiteRT, which is not installed.",
-            fix='pip install "holdfast[tflite]"',
-        ) from error
+    need_extra("tflite", "A TFLite file", "ai_edge_litert")
+    from ai_edge_litert import interpreter
+
     return interpreter
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from holdfast.errors import HoldfastError
+from holdfast.extras import need_extra
 from holdfast.store.gs_place import GsPlace
 from holdfast.store.store_errors import StoreError, answer_error, unreached_error
 
@@ -127,14 +127,10 @@ class StoreClient:
 
 def _client() -> Any:
     """Make Google's client: without credentials it asks as anyone may, as TensorFlow does."""
-    try:
-        from google.auth.exceptions import DefaultCredentialsError
-        from google.cloud import storage
-    except ImportError:
-        raise HoldfastError(
-            "gs:// places need the package google-cloud-storage.",
-            fix='Install it: pip install "holdfast[cloud]".',
-        ) from None
+    need_extra("cloud", "A gs:// place", "google.cloud.storage")
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import storage
+
     try:
         return storage.Client()
     except DefaultCredentialsError:

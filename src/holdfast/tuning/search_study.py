@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import HoldfastError
+from holdfast.extras import need_extra
 from holdfast.tuning.file_claims import FileClaim, waited_for
 from holdfast.tuning.search_space import Dimension, Span, Value
 
@@ -240,13 +241,9 @@ class ClaimedTrial:
 
 
 def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise HoldfastError(
-            "`holdfast search` needs Optuna, which is not installed.",
-            fix="pip install 'holdfast[search]'",
-        ) from None
+    need_extra("search", "`holdfast search`", "optuna")
+    import optuna
+
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna
 
