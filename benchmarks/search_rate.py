@@ -30,7 +30,7 @@ RATE = "train_config.optimizer.adam_optimizer.learning_rate.cosine_decay_learnin
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path("search-rate"))
-    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--trials", type=int, default=12)
     options = parser.parse_args()
     config = prepare(options.out)
