@@ -16,13 +16,16 @@ _CHECKPOINT = "train_config.fine_tune_checkpoint"
 
 
 def pretrained_settings(
-    name: str, config: Path, assignments: Sequence[str], mirror: str | None
+    name: str | None, config: Path, assignments: Sequence[str], mirror: str | None
 ) -> dict[str, str]:
-    """Fetch weights, prove them on the config's network, and say what to set.
+    """Fetch weights, prove them on the config's network, and say what to set: nothing without name.
 
     Another process does it: to fill a network makes tensors, and a training has to choose its
     devices before the first one.
     """
+    refuse_mirror(mirror, name)
+    if name is None:
+        return {}
     command = [sys.executable, "-m", "holdfast", "weights", "get", name, "--json"]
     command += ["--for", str(config)]
     command += [each for text in assignments for each in ("--set", text)]

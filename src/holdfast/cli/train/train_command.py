@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,13 +24,13 @@ from holdfast.cli.options import (
     UseOption,
 )
 from holdfast.cli.train.train_peers import end_without_peers, meet_peers
+from holdfast.cli.train.training_job import Job, print_check, quantized
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from holdfast.cli.train.train_report import TrainReporter
     from holdfast.training.loop import TrainingResult
-    from holdfast.training.training_settings import TrainingSettings
 
 
 def train(
@@ -211,7 +209,7 @@ def train(
     from holdfast.cli.quiet import import_parts
     from holdfast.cli.set_option import parse_assignments
     from holdfast.cli.terminal import console, error_console
-    from holdfast.cli.train.pretrained_start import pretrained_settings, refuse_mirror
+    from holdfast.cli.train.pretrained_start import pretrained_settings
     from holdfast.cli.train.supervision import supervised
     from holdfast.memory.plan import load_plan
     from holdfast.runs.run_mirror import run_folder
@@ -221,14 +219,12 @@ def train(
 
     terminal = error_console() if as_json else console()
     memory_bytes = None if memory is None else parse_bytes(memory)
-    refuse_mirror(mirror, pretrained)
     supervised(terminal, run_folder(run), memory_bytes)
-    overrides = parse_assignments(assignments or [])
-    if pretrained is not None:
-        overrides |= pretrained_settings(pretrained, config, assignments or [], mirror)
+    weights = pretrained_settings(pretrained, config, assignments or [], mirror)
+    import_parts(imports)
     job = Job(
         config=config,
-        overrides=overrides,
+        overrides=parse_assignments(assignments or []) | weights,
         use=tuple(use or ()),
         run=run,
         profile_at=profile_at,
@@ -259,69 +255,9 @@ def train(
             peer_seconds=peer_timeout,
         ),
     )
-    import_parts(imports)
-    if quantize:
-        job = _quantized(job)
-    _print_check(terminal, job)
-    result = _trained(terminal, job)
-    _end(terminal, result, as_json)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What to train, by which settings, and where."""
-
-    config: Path
-    overrides: dict[str, str]
-    use: tuple[str, ...]
-    run: Path
-    profile_at: int | None  # the first step that is traced
-    settings: TrainingSettings
-
-    @property
-    def folder(self) -> Path:
-        """Where relative paths of the config lead from: of a run's own config, where it was."""
-        from holdfast.runs.run import CONFIG_NAME, Run, is_run
-        from holdfast.store.gs_place import store_url
-
-        if store_url(self.config):
-            return Path()  # what it names is in the store as well, or in the working directory
-        folder = self.config.parent
-        is_of_run = self.config.name == CONFIG_NAME and is_run(folder)
-        return Run.open(folder).config_folder if is_of_run else folder
-
-
-def _quantized(job: Job) -> Job:
-    """Let the config ask for quantization; one that cannot be read is told of later."""
-    from holdfast.config.check_config import check_config
-    from holdfast.training.quantization_choice import quantization_overrides
-
-    config = check_config(job.config, job.overrides, job.folder, job.use).config
-    if config is None:
-        return job
-    more = quantization_overrides(config, job.run, job.settings.steps)
-    return replace(job, overrides={**more, **job.overrides})
-
-
-def _print_check(terminal: Console, job: Job) -> None:
-    """Print what the config says, and the doubts about it; errors are raised, all at once."""
-    from holdfast.cli.terminal import problem_list, summary_panel
-    from holdfast.config.check_config import check_config
-    from holdfast.errors import ConfigError
-    from holdfast.files import shown_path
-
-    # Only here: in the run's config, num_steps stays what it was.
-    length = {"train_config.num_steps": job.settings.steps} if job.settings.steps else {}
-    report = check_config(job.config, job.overrides | length, job.folder, job.use)
-    if not report.ok:
-        command = shlex.join(["holdfast", "check", shown_path(job.config)])
-        fix = (
-            f"`{command}` ends with the options that would make it ready." if report.config else ""
-        )
-        raise ConfigError(shown_path(job.config), report.errors, fix=fix)
-    shown = [row for row in report.summary if row.label not in _ASIDE]
-    terminal.print(summary_panel(shown_path(job.config), shown))
-    terminal.print(problem_list(report.warnings))
+    job = quantized(job) if quantize else job
+    print_check(terminal, job)
+    _end(terminal, _trained(terminal, job), as_json)
 
 
 def _trained(terminal: Console, job: Job) -> TrainingResult:
@@ -397,7 +333,3 @@ def _end(terminal: Console, result: TrainingResult, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(result_json(result), indent=1))  # ASCII: any pipe can carry it
     raise typer.Exit(1 if result.ended == INTERRUPTED or result.not_uploaded else 0)
-
-
-# Of the summary of a config, what is in the names of its parts already or is told below.
-_ASIDE = {"extractor", "neck", "head", "feature maps", "steps", "label map", "starts from"}
