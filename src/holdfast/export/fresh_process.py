@@ -40,6 +40,7 @@ def run_saved_model(
     folder: Path, images: Sequence[NDArray[np.uint8]], input_type: ClientInput, work: Path
 ) -> list[dict[str, NDArray[Any]]]:
     """Give the outputs of each image, by their names; work is a folder for files between."""
+    folder, work = folder.resolve(), work.resolve()  # the process has another working directory
     inputs, outputs = work / "inputs.npz", work / "outputs.npz"
     sent = {str(index): _sent(image, input_type) for index, image in enumerate(images)}
     np.savez(inputs, **sent)  # type: ignore[arg-type]
