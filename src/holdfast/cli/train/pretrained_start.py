@@ -10,22 +10,31 @@ from pathlib import Path
 
 import typer
 
+from holdfast.cli.set_option import parse_assignments
 from holdfast.errors import HoldfastError
 
 _CHECKPOINT = "train_config.fine_tune_checkpoint"
 
 
-def pretrained_settings(
-    name: str | None, config: Path, assignments: Sequence[str], mirror: str | None
+def start_overrides(
+    assignments: Sequence[str], pretrained: str | None, config: Path, mirror: str | None
 ) -> dict[str, str]:
-    """Fetch weights, prove them on the config's network, and say what to set: nothing without name.
+    """Give what is set on the command line, and the published weights that were asked for."""
+    refuse_mirror(mirror, pretrained)
+    given = parse_assignments(assignments)
+    if pretrained is None:
+        return given
+    return given | _pretrained_settings(pretrained, config, assignments, mirror)
+
+
+def _pretrained_settings(
+    name: str, config: Path, assignments: Sequence[str], mirror: str | None
+) -> dict[str, str]:
+    """Fetch weights, prove them on the config's network, and say what to set.
 
     Another process does it: to fill a network makes tensors, and a training has to choose its
     devices before the first one.
     """
-    refuse_mirror(mirror, name)
-    if name is None:
-        return {}
     command = [sys.executable, "-m", "holdfast", "weights", "get", name, "--json"]
     command += ["--for", str(config)]
     command += [each for text in assignments for each in ("--set", text)]

@@ -24,7 +24,7 @@ from holdfast.cli.options import (
     UseOption,
 )
 from holdfast.cli.train.train_peers import end_without_peers, meet_peers
-from holdfast.cli.train.training_job import Job, print_check, quantized
+from holdfast.cli.train.training_job import Job, checked_job
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -207,9 +207,8 @@ def train(
     Example: `holdfast train pipeline.config --run runs/one --steps 2000 --patience 3`
     """
     from holdfast.cli.quiet import import_parts
-    from holdfast.cli.set_option import parse_assignments
     from holdfast.cli.terminal import console, error_console
-    from holdfast.cli.train.pretrained_start import pretrained_settings
+    from holdfast.cli.train.pretrained_start import start_overrides
     from holdfast.cli.train.supervision import supervised
     from holdfast.memory.plan import load_plan
     from holdfast.runs.run_mirror import run_folder
@@ -220,11 +219,10 @@ def train(
     terminal = error_console() if as_json else console()
     memory_bytes = None if memory is None else parse_bytes(memory)
     supervised(terminal, run_folder(run), memory_bytes)
-    weights = pretrained_settings(pretrained, config, assignments or [], mirror)
     import_parts(imports)
     job = Job(
         config=config,
-        overrides=parse_assignments(assignments or []) | weights,
+        overrides=start_overrides(assignments or [], pretrained, config, mirror),
         use=tuple(use or ()),
         run=run,
         profile_at=profile_at,
@@ -255,9 +253,8 @@ def train(
             peer_seconds=peer_timeout,
         ),
     )
-    job = quantized(job) if quantize else job
-    print_check(terminal, job)
-    _end(terminal, _trained(terminal, job), as_json)
+    result = _trained(terminal, checked_job(terminal, job, quantizes=quantize))
+    _end(terminal, result, as_json)
 
 
 def _trained(terminal: Console, job: Job) -> TrainingResult:

@@ -37,7 +37,14 @@ class Job:
         return Run.open(folder).config_folder if is_of_run else folder
 
 
-def quantized(job: Job) -> Job:
+def checked_job(terminal: Console, job: Job, *, quantizes: bool) -> Job:
+    """Print what the config says; give the job with all that the config is to say."""
+    job = _quantized(job) if quantizes else job
+    _print_check(terminal, job)
+    return job
+
+
+def _quantized(job: Job) -> Job:
     """Let the config ask for quantization; one that cannot be read is told of later."""
     from holdfast.config.check_config import check_config
     from holdfast.training.quantization_choice import quantization_overrides
@@ -49,7 +56,7 @@ def quantized(job: Job) -> Job:
     return replace(job, overrides={**more, **job.overrides})
 
 
-def print_check(terminal: Console, job: Job) -> None:
+def _print_check(terminal: Console, job: Job) -> None:
     """Print what the config says, and the doubts about it; errors are raised, all at once."""
     from holdfast.cli.terminal import problem_list, summary_panel
     from holdfast.config.check_config import check_config
