@@ -266,9 +266,8 @@ class TrainingStep:
             return
         context = tf.distribute.get_replica_context()
         everywhere = context.all_gather(tf.stack(reaches)[None], axis=0)  # (replicas, Q, 2)
-        for quantizer, reach in zip(
-            self._quantizers, tf.unstack(tf.reduce_max(everywhere, axis=0)), strict=True
-        ):
+        widest = tf.ensure_shape(tf.reduce_max(everywhere, axis=0), (len(reaches), 2))
+        for quantizer, reach in zip(self._quantizers, tf.unstack(widest), strict=True):
             quantizer.follow(reach)
 
     def _terms(
