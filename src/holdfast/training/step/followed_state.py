@@ -35,8 +35,8 @@ class FollowedRanges:
             return
         context = tf.distribute.get_replica_context()
         everywhere = context.all_gather(tf.stack(reaches)[None], axis=0)  # (replicas, Q, 2)
-        farthest = tf.unstack(tf.reduce_max(everywhere, axis=0))
-        for quantizer, reach in zip(self._quantizers, farthest, strict=True):
+        farthest = tf.ensure_shape(tf.reduce_max(everywhere, axis=0), (len(reaches), 2))
+        for quantizer, reach in zip(self._quantizers, tf.unstack(farthest), strict=True):
             quantizer.follow(reach)
 
 
