@@ -62,7 +62,7 @@ class LoadedModel:
             found = self.network.detect(ready)
         else:
             found = joined([self.network.detect([image]) for image in ready])
-        return shown(found, images, self.names, self.edges)
+        return shown(found, list(images), self.names, self.edges)
 
     def in_tiles(self, image: Pixels, tiling: Tiling, *, at_once: int = 1) -> Detections:
         """Detect in each tile of an image, and put the detections together again."""

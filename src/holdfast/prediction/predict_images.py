@@ -90,11 +90,11 @@ def _found(
 ) -> Iterator[tuple[Detections, int]]:
     """Give for each image the detections of the batch that it was in, and its row."""
     if settings.tiling is not None:
-        for image in images:
-            yield model.in_tiles(image.pixels, settings.tiling, at_once=settings.batch_size), 0
+        for pixels in (image.pixels for image in images if image.pixels is not None):
+            yield model.in_tiles(pixels, settings.tiling, at_once=settings.batch_size), 0
     elif images:
         # Always a full batch: another size would be traced again.
-        filled = [image.ready for image in (*images, *images[:1] * (size - len(images)))]
+        filled = [image.ready for image in (*images, *[images[0]] * (size - len(images)))]
         found = model.network.detect(filled)
         yield from ((found, row) for row in range(len(images)))
 
