@@ -78,7 +78,7 @@ def journey(recipe, folder, monkeypatch, *, cut: int, format_name: str):
 
 
 def test_from_labeled_images_to_detections_in_a_new_one(tiny_recipe, tmp_path, monkeypatch):
-    journey(tiny_recipe, tmp_path, monkeypatch, cut=5000, format_name="saved_model")
+    journey(tiny_recipe, tmp_path, monkeypatch, cut=5000, format_name="tflite")
 
 
 @pytest.mark.slow

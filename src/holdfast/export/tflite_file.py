@@ -12,6 +12,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import tensorflow as tf
+from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from holdfast.config.schema.label_map_items import StringIntLabelMap
@@ -30,6 +31,8 @@ from holdfast.export.tflite_graph import (
 )
 from holdfast.files import write_bytes
 from holdfast.models.detectors.center_net.center_net_detector import CenterNetDetector
+from holdfast.models.detectors.single_stage.detector import SingleStageDetector
+from holdfast.runtimes.litert_model import POST_PROCESS
 from holdfast.runtimes.tflite_metadata import (
     LABELS_NAME,
     METADATA_NAME,
@@ -59,6 +62,8 @@ def write_tflite(job: ExportJob, path: Path) -> None:
     converter.allow_custom_ops = True
     _set_precision(converter, job)
     model = _ordered(converter.convert(), concrete.structured_outputs)
+    if isinstance(job.detector, SingleStageDetector):
+        _limit_classes(model, job.detector.settings.suppression.max_detections_per_class)
     labels = label_lines(job.label_map, job.detector.num_classes)
     write_bytes(path, _described(model, wanted, labels))
 
@@ -133,6 +138,19 @@ def _ordered(content: bytes, outputs: Mapping[str, Any]) -> Any:
     places = {each.name.decode(): each.tensorIndex for each in signature.outputs}
     model.subgraphs[0].outputs = [places[name] for name in OUTPUTS if name in outputs]
     return model
+
+
+def _limit_classes(model: Any, limit: int) -> None:
+    """Give the operation its limit of detections of a class, which the converter leaves out."""
+    codes = [each.customCode for each in model.operatorCodes]
+    (place,) = (
+        each
+        for each in model.subgraphs[0].operators
+        if codes[each.opcodeIndex] == POST_PROCESS.encode()
+    )
+    options = flexbuffers.Loads(bytearray(place.customOptions))
+    packed = flexbuffers.Dumps(options | {"detections_per_class": limit})
+    place.customOptions = np.frombuffer(packed, np.uint8)
 
 
 def _described(model: Any, image: ImageInput, labels: Sequence[str]) -> bytes:
