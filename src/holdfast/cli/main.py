@@ -50,6 +50,8 @@ _LOOKS_AT_IMAGES = {
     "new",
     "doctor",
     "predict",
+    "export",
+    "compare",
 }  # and names those that are damaged
 
 _GROUPS: dict[str, tuple[Callable[..., None], ...]] = {

@@ -16,11 +16,11 @@ from typing import Any
 from holdfast.registry import load_parts
 from holdfast.store.tensorflow_reading import bound_reading
 
-# What decoders and TensorFlow say about images; Holdfast names each of those itself, with why.
+# What decoders and TensorFlow say about images, which Holdfast names itself, with why; greetings.
 _NOISE = re.compile(
     r"Corrupt JPEG|Premature end of JPEG|JPEG (file|datastream|data)|[Uu]nsupported marker"
     r"|libpng|^[IWE]\d{4} |OP_REQUIRES|jpeg_|png_|gif_|\bTIFF|^\s*$"
-    r"|All log messages before absl"
+    r"|All log messages before absl|XNNPACK delegate for CPU"
 )
 
 
