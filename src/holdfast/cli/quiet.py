@@ -20,7 +20,7 @@ from holdfast.store.tensorflow_reading import bound_reading
 _NOISE = re.compile(
     r"Corrupt JPEG|Premature end of JPEG|JPEG (file|datastream|data)|[Uu]nsupported marker"
     r"|libpng|^[IWE]\d{4} |OP_REQUIRES|jpeg_|png_|gif_|\bTIFF|^\s*$"
-    r"|All log messages before absl|XNNPACK delegate for CPU"
+    r"|All log messages before absl|XNNPACK delegate for CPU|^fully_quantize:"
 )
 
 
