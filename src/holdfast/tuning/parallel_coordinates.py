@@ -82,7 +82,7 @@ def _metric_axis(metric: str, trials: Sequence[TrialRecord]) -> _Upright:
     low, high = min(values.values(), default=0.0), max(values.values(), default=1.0)
     span = Span(low=low, high=high if high > low else low + 1.0, is_log=False, is_whole=False)
     return _Upright(
-        name=metric,
+        name=metric.rpartition("/")[2],
         ticks=tuple((share, _number(span, share)) for share in _shares()),
         places={number: _share(span, value) for number, value in values.items()},
     )
