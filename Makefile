@@ -41,10 +41,11 @@ bench-memory: .venv/installed
 	$(BIN)/python benchmarks/whole_training_memory.py
 	$(BIN)/python benchmarks/gpu_memory.py
 
-# Hours: each of 21 trainings takes 5 to 10 minutes.
+# Hours: of some thirty trainings each takes 5 to 15 minutes.
 bench-accuracy: .venv/installed
 	$(BIN)/python benchmarks/fine_tuning.py
 	$(BIN)/python benchmarks/quantized_accuracy.py
+	$(BIN)/python benchmarks/smaller_models.py
 	$(BIN)/python benchmarks/search_rate.py
 
 .venv/installed: pyproject.toml
