@@ -14,9 +14,7 @@ def num_workers() -> int:
 def worker_addresses() -> tuple[str, ...]:
     """List the addresses, host:port, of all of them, the first one's first; () without TF_CONFIG.
 
-    >>> os.environ["TF_CONFIG"] = '{"cluster": {"worker": ["b:1"], "chief": ["a:1"]}}'
-    >>> worker_addresses()
-    ('a:1', 'b:1')
+    With {"cluster": {"worker": ["b:1"], "chief": ["a:1"]}} these are a:1 and b:1.
     """
     cluster = _cluster()
     return tuple(name for kind in _KINDS for name in cluster.get(kind, ()))
