@@ -19,7 +19,7 @@ def copy_folder(place: GsPlace, kind: str) -> Path:
     """Give the folder of the cache where copies of a place are; kind: what for.
 
     >>> copy_folder(GsPlace("cells", "runs/one"), "runs").name
-    'one-48a6193a36'
+    'one-9e5b4bcee6'
     """
     digest = hashlib.sha256(str(place).encode()).hexdigest()[:10]
     name = place.name.rpartition("/")[2] or place.bucket
