@@ -106,3 +106,11 @@ def _not_found(path: str) -> HoldfastError:
 
 def _last_part(path: str) -> str:
     return re.split(r"[/\\]", path)[-1]
+
+
+def checkpoint_in(folder: Path) -> str | None:
+    """Find the checkpoint of an archive: in the folder, or one level down."""
+    for place in (folder, folder / "checkpoint"):
+        if place.is_dir() and any(place.glob("*.index")):
+            return find_prefix(str(place))
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.checkpoints.find_checkpoint import find_prefix
+from holdfast.checkpoints.find_checkpoint import checkpoint_in
 from holdfast.checkpoints.trained_model import TrainedModel, choose_trained
 from holdfast.checkpoints.whole_weights import has_averages, load_weights
 from holdfast.config.label_map import load_label_map
@@ -68,7 +68,7 @@ def load_model(path: str | Path, checkpoint: str | Path | None = None) -> Loaded
     if checkpoint is not None or not folder.is_dir() or is_run(folder):
         named = None if checkpoint is None else str(checkpoint)
         return load_trained(choose_trained(folder, named))
-    if (folder / CONFIG_NAME).is_file() and (found := _checkpoint_in(folder)):
+    if (folder / CONFIG_NAME).is_file() and (found := checkpoint_in(folder)):
         return load_trained(TrainedModel(load_config(folder / CONFIG_NAME), folder, found, ""))
     for place in (folder, folder / "saved_model"):
         if (place / _SAVED_MODEL).is_file():
@@ -138,11 +138,3 @@ def _takes_examples(folder: Path) -> bool:
     except (OSError, ValueError):
         return False  # the OD API's have no such file
     return isinstance(document, dict) and document.get("input") == "tf_example"
-
-
-def _checkpoint_in(folder: Path) -> str | None:
-    """Find the checkpoint of an archive: in the folder, or one level down."""
-    for place in (folder, folder / "checkpoint"):
-        if place.is_dir() and any(place.glob("*.index")):
-            return find_prefix(str(place))
-    return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from holdfast.checkpoints.find_checkpoint import find_prefix
+from holdfast.checkpoints.find_checkpoint import checkpoint_in
 from holdfast.checkpoints.own.saved_checkpoints import TENSORS_NAME
 from holdfast.checkpoints.trained_model import TrainedModel, choose_trained
 from holdfast.config.load import load_config
@@ -60,7 +60,7 @@ def find_teacher(text: str) -> TeacherChoice:
     run = path.parent.parent
     if path.is_dir() and path.parent.name == CHECKPOINTS_NAME and is_run(run):
         return TeacherChoice(folder=path, trained=choose_trained(run, str(path)))
-    if (path / CONFIG_NAME).is_file() and (found := _checkpoint_in(path)):
+    if (path / CONFIG_NAME).is_file() and (found := checkpoint_in(path)):
         trained = TrainedModel(load_config(path / CONFIG_NAME), path, found, "")
         return TeacherChoice(folder=path, trained=trained)
     for place in (path, path / "saved_model"):
@@ -70,11 +70,3 @@ def find_teacher(text: str) -> TeacherChoice:
         f"--teacher: there is no detector at {path}.",
         fix="Give the folder of a run, of one of its checkpoints, or of a SavedModel.",
     )
-
-
-def _checkpoint_in(folder: Path) -> str | None:
-    """Find the checkpoint of an archive: in the folder, or one level down."""
-    for place in (folder, folder / "checkpoint"):
-        if place.is_dir() and any(place.glob("*.index")):
-            return find_prefix(str(place))
-    return None
