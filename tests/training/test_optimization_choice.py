@@ -18,7 +18,7 @@ from holdfast.training.build_training import (
     build_schedule,
     completed_choice,
 )
-from holdfast.training.journal import open_journal
+from holdfast.training.open_journal import open_journal
 from holdfast.training.optimization_choice import OptimizationChoice, read_pruning
 from holdfast.training.step.decoupled_optimizers import DecoupledRMSProp, Lion
 from holdfast.training.step.optimizers import Adam

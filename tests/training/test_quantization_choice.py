@@ -16,7 +16,7 @@ from holdfast.data.conversion.to_records import convert
 from holdfast.data.sources.open_source import open_source
 from holdfast.errors import HoldfastError
 from holdfast.runs.run import Run
-from holdfast.training.journal import open_journal
+from holdfast.training.open_journal import open_journal
 from holdfast.training.quantization_choice import quantization_overrides
 from holdfast.training.training_settings import TrainingSettings
 

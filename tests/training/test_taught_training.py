@@ -21,8 +21,8 @@ from holdfast.errors import HoldfastError
 from holdfast.memory.predict.items import TEACHER_WEIGHTS
 from holdfast.runs.run import Run
 from holdfast.training.fitting.plan_training import plan_training
-from holdfast.training.journal import TEACHER
 from holdfast.training.loop import train
+from holdfast.training.open_journal import TEACHER
 from holdfast.training.reporter import Reporter
 from holdfast.training.session import Session
 from holdfast.training.teaching.teaching import CLASSES

@@ -22,7 +22,8 @@ from holdfast.training.distribution import choose_strategy
 from holdfast.training.early_stopping import Stopping
 from holdfast.training.fitting.plan_training import plan_training
 from holdfast.training.fitting.rehearsal import rehearse
-from holdfast.training.journal import Journal, open_journal
+from holdfast.training.journal import Journal
+from holdfast.training.open_journal import open_journal
 from holdfast.training.peers.present_peers import doing
 from holdfast.training.peers.shared_work import read_statistics_once
 from holdfast.training.reporter import Reporter, TrainingOutline

@@ -15,7 +15,7 @@ from holdfast.progress import Progress, Watch, unwatched
 from holdfast.runs.manifest import RunManifest
 from holdfast.runs.run import CHECKPOINTS_NAME, Run
 from holdfast.training.api import train
-from holdfast.training.journal import OPTIMIZATION, open_journal
+from holdfast.training.open_journal import OPTIMIZATION, open_journal
 from holdfast.training.optimization_choice import OptimizationChoice
 from holdfast.training.reporter import Reporter, TakenStep
 from holdfast.training.step.training_step import TOTAL

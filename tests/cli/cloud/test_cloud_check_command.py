@@ -148,6 +148,7 @@ def test_what_only_a_real_cloud_can_show_is_marked(trained, store, plans):
     assert "only a real cloud can show checkpoints:" in words(done.out)
 
 
+@pytest.mark.slow
 def test_memory_is_judged_by_the_planner_itself(trained, store):
     done = holdfast(
         *("cloud", "check", trained.config, "--on", "g2-standard-8", "--json"),

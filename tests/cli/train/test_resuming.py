@@ -122,7 +122,7 @@ def test_patience_outlives_the_process(trained, tmp_path):
         assert steps_of(folder / "run") == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("moment", ["save", "finish"])
+@pytest.mark.parametrize("moment", ["save", pytest.param("finish", marks=pytest.mark.slow)])
 def test_a_run_folder_that_is_deleted_under_a_training_is_said_and_not_made_again(
     trained, tmp_path, monkeypatch, moment
 ):
@@ -144,6 +144,7 @@ def test_a_run_folder_that_is_deleted_under_a_training_is_said_and_not_made_agai
     assert (folder / "records" / "label_map.pbtxt").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_of_checkpoints_that_is_deleted_is_made_again(trained, tmp_path, monkeypatch):
     from holdfast.training.journal import Journal
 

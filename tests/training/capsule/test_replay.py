@@ -64,6 +64,7 @@ def changed(capsule: Capsule, path: Path, **changes) -> Path:
     return write_capsule(path, replace(capsule, **changes))
 
 
+@pytest.mark.slow
 def test_keeping_a_step_changes_no_bit_of_the_training(data, run, tmp_path):
     kept = [each.values for each in Run.open(run).read_events() if each.kind == "step"]
     plain = trained(data, tmp_path / "plain")

@@ -75,7 +75,10 @@ def parts_of(cell: str) -> int:
     return int(replicas) * int(pieces) if norms == "trained" else 1
 
 
-@pytest.mark.parametrize("network", ["faster_rcnn", "mask_rcnn", "center_net_boxes"])
+@pytest.mark.parametrize(
+    "network",
+    [pytest.param("faster_rcnn", marks=pytest.mark.slow), "mask_rcnn", "center_net_boxes"],
+)
 def test_pieces_and_rematerialization_leave_the_losses_of_each_family_alone(network, tmp_path):
     results = computed(network, FEW, tmp_path)
     one, other = (losses_of(results, cell) for cell in FEW)
@@ -83,6 +86,7 @@ def test_pieces_and_rematerialization_leave_the_losses_of_each_family_alone(netw
     assert one == pytest.approx(other, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_quantized_step_sees_the_same_ranges_however_it_is_computed(tmp_path):
     cells = ("1,1,plain,frozen,drop", "2,2,remat,frozen,drop")
     results = computed("ssd@1", cells, tmp_path)

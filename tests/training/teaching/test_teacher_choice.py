@@ -10,7 +10,7 @@ import pytest
 from holdfast.config.load import save_config
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.errors import HoldfastError
-from holdfast.training.journal import open_journal
+from holdfast.training.open_journal import open_journal
 from holdfast.training.teaching.teacher_choice import find_teacher
 from holdfast.training.training_settings import TrainingSettings
 

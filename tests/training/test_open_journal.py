@@ -6,7 +6,7 @@ from holdfast.config.part_choices import parse_choice
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.errors import HoldfastError
 from holdfast.runs.run import Run
-from holdfast.training.journal import open_journal
+from holdfast.training.open_journal import open_journal
 from holdfast.training.training_settings import TrainingSettings
 
 
