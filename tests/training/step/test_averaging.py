@@ -24,7 +24,7 @@ def kernel() -> keras.Variable:
 def test_averages_equal_numpy_with_the_slow_start_of_the_od_api(decay):
     weight = kernel()
     averages = MovingAverages([weight], decay)
-    update = tf.function(averages.update)
+    update = tf.function(lambda updates: averages.follow([], updates))
     for count, value in enumerate(WEIGHTS, start=1):
         weight.assign(value)
         update(tf.constant(count, tf.int64))

@@ -57,9 +57,8 @@ class VitalsRecord:
             self._give_up(taken.step, error)
             return
         values = self._values(look, outcome)
-        self._journal.recorded(
-            taken.step, values | {"seconds": round(time.perf_counter() - started, 4)}
-        )
+        seconds = round(time.perf_counter() - started, 4)
+        self._journal.record(taken.step, "vitals", **values, seconds=seconds)
         self._begin()
 
     def _looked(self, batch: Batch) -> Look:
