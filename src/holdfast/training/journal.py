@@ -89,8 +89,8 @@ class Journal:
             raise TrainingFailedError(
                 f"The folder {self.run.path} was deleted or moved while it was being trained in: "
                 "nothing can be saved there any more, so the training stopped.",
-                fix="Move it back to resume from its last checkpoint; else the same command begins "
-                "anew.",
+                fix="Move it back to resume from its last checkpoint; otherwise the same "
+                "command starts over.",
             )
 
     def recall(self, key: str) -> Any:

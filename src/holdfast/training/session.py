@@ -276,8 +276,8 @@ class Session:
         if settings.class_weights is not None:
             if self.detector.legacy.head == "heatmaps":
                 raise HoldfastError(
-                    "CenterNet takes no class weights: the peaks of its heatmaps are 1, or nothing "
-                    "is learned there.",
+                    "CenterNet takes no class weights: the peak of a heatmap counts in full, or "
+                    "not at all.",
                     fix="Leave --class-weights out.",
                 )
             weights = build_training.build_class_weights(

@@ -30,7 +30,8 @@ StepsOption = Annotated[
     typer.Option(min=1, metavar="N", help="Steps in total. Default: train_config.num_steps."),
 ]
 SeedOption = Annotated[
-    int, typer.Option(metavar="N", help="Seed of first weights, order and chance.")
+    int,
+    typer.Option(metavar="N", help="Seed of first weights, order and random choices."),
 ]
 EvaluateEveryOption = Annotated[
     int | None,
@@ -40,14 +41,16 @@ EvaluateEveryOption = Annotated[
 ]
 CheckpointEveryOption = Annotated[
     int,
-    typer.Option(min=1, metavar="N", help="Steps between checkpoints: the most to be lost."),
+    typer.Option(
+        min=1, metavar="N", help="Steps between checkpoints: the most to lose in a crash."
+    ),
 ]
 KeepOption = Annotated[
     int, typer.Option(min=1, metavar="N", help="Checkpoints to keep, besides the best one.")
 ]
 PatienceOption = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Stop early after N evaluations without a better one."),
+    typer.Option(min=1, metavar="N", help="Stop after N evaluations in a row that are not better."),
 ]
 DeterministicOption = Annotated[
     bool, typer.Option("--deterministic", help="Repeatable to the last bit, but slower.")
@@ -119,7 +122,7 @@ CapsuleAtOption = Annotated[
     typer.Option(
         min=1,
         metavar="STEP",
-        help="Keep all of a step in a file for `holdfast replay`. Can be repeated.",
+        help="Keep everything about a step in a file for `holdfast replay`. Can be repeated.",
         show_default=False,
     ),
 ]
@@ -128,7 +131,7 @@ ProfileAtOption = Annotated[
     typer.Option(
         min=1,
         metavar="STEP",
-        help="Trace some steps from this one on: where their time goes, as `holdfast profile`.",
+        help="From this step on, trace where the time of some steps goes (`holdfast profile`).",
         show_default=False,
     ),
 ]

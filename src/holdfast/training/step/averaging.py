@@ -35,7 +35,7 @@ class MovingAverages:
         """What a checkpoint must hold, by the path of the model's variable."""
         if self._is_swapped:
             raise HoldfastError(
-                "The weights and their averages have changed places: they cannot be saved now.",
+                "The weights and their averages are swapped now: they cannot be saved.",
                 fix="Save before or after `with averages.swapped()`.",
             )
         return dict(self._averages)

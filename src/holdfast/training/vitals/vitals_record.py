@@ -78,7 +78,7 @@ class VitalsRecord:
             if is_out_of_memory(error)
             else f"{type(error).__name__}: {str(error).strip()[:_LONGEST_REASON]}"
         )
-        text = f"The network cannot be looked at, so that vitals are no longer recorded: {why}."
+        text = f"The network cannot be inspected, so vitals are no longer recorded: {why}."
         self._journal.noted(step, text)
         self._reporter.note(text)
 
