@@ -22,6 +22,7 @@ from holdfast.config.load import load_config  # noqa: E402
 from holdfast.data.sample import Batch, GroundTruth  # noqa: E402
 from holdfast.models.detectors.build_detector import build_detector  # noqa: E402
 from holdfast.training import build_training  # noqa: E402
+from holdfast.training.step.batch_loss import BatchLoss  # noqa: E402
 from holdfast.training.step.training_step import TrainingStep  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -67,7 +68,7 @@ def measure(config, batch_size: int, pairs: int) -> tuple[list[float], list[floa
     trained = build_training.build_trained_variables(detector, config.train_config)
     with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
         step = TrainingStep(
-            detector,
+            BatchLoss(detector),
             build_training.build_optimizer(optimizer, trained.variables),
             build_training.build_schedule(optimizer),
             variables=trained.variables,

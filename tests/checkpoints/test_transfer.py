@@ -225,6 +225,6 @@ def test_a_name_based_checkpoint_of_a_network_that_tf1_lacked_is_an_error(shared
 
 
 def test_an_unknown_kind_names_the_nearest(detector, prefix):
-    with pytest.raises(HoldfastError, match="no way 'detections'") as error:
+    with pytest.raises(HoldfastError, match="'detections' is not a way") as error:
         load_checkpoint(detector, prefix, "detections")
     assert "detection?" in error.value.fix

@@ -35,6 +35,7 @@ from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.layers.batch_norm import batch_norms
 from holdfast.models.layers.dropout import Dropout
 from holdfast.training.session import rematerialize
+from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import Momentum, StepOptimizer
 from holdfast.training.step.training_step import TrainingStep
@@ -90,13 +91,12 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
         variables = detector.trainable_variables
         optimizer = StepOptimizer(variables, Momentum())
         step = TrainingStep(
-            detector,
+            BatchLoss(detector, seed=5),
             optimizer,
             lambda number: tf.constant(RATE),
             variables=variables,
             rules=GradientRules(),
             accumulation=int(pieces),
-            seed=5,
         )
         size = len(whole.images) // int(replicas)
         parts = [part(whole, first * size, (first + 1) * size) for first in range(int(replicas))]

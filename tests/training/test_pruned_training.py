@@ -18,9 +18,9 @@ from holdfast.data.conversion.to_records import convert
 from holdfast.data.sources.open_source import open_source
 from holdfast.errors import HoldfastError
 from holdfast.runs.run import Run
-from holdfast.training.journal import PRUNED
 from holdfast.training.loop import train
 from holdfast.training.optimization_choice import OptimizationChoice
+from holdfast.training.step.pruning import PRUNED
 from holdfast.training.training_settings import TrainingSettings
 
 STEPS, HALF = 8, 4

@@ -129,7 +129,9 @@ def session(data: Path, teacher: Path) -> Session:
 def test_the_plan_counts_the_teacher(data, teacher):
     taught = session(data, teacher)
     plan = plan_training(taught, taught.settings, Reporter())
-    expected = sum(4 * int(np.prod(each.shape)) for each in taught.step.teaching.teacher.variables)
+    expected = sum(
+        4 * int(np.prod(each.shape)) for each in taught.step.loss.teaching.teacher.variables
+    )
     assert plan.items[TEACHER_WEIGHTS] == pytest.approx(expected, rel=0.05)
     assert sum(plan.items.values()) == plan.predicted_peak_bytes
 

@@ -40,7 +40,7 @@ class Trainer:
 
         def update() -> bool:
             self.optimizer.apply(gradients, learning_rate)
-            self.averages.update(self.optimizer.updates)
+            self.averages.follow([], self.optimizer.updates)
             return True
 
         tf.cond(is_finite, update, lambda: False)

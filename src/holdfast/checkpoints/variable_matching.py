@@ -107,7 +107,7 @@ def _check_kind(kind: str) -> None:
     if kind not in kinds:
         similar = nearest(kind, kinds)
         raise HoldfastError(
-            f"There is no way {kind!r} to load a checkpoint.",
+            f"{kind!r} is not a way to load a checkpoint.",
             fix=f"Did you mean {similar[0]}?" if similar else f"Known: {', '.join(kinds)}.",
         )
 

@@ -60,8 +60,8 @@ def evaluate(
     The metrics are those that eval_config names, COCO's by default. The moving averages of the
     weights are evaluated if there are any, unless eval_config.use_moving_averages is false.
 
-    With --tile, the detector looks at tiles of each image, and what it finds is put together again
-    before it is compared with the labels of the whole image.
+    With --tile, the detector looks at tiles of each image, and what it finds there is merged before
+    it is compared with the labels of the whole image.
 
     Example: `holdfast evaluate runs/one --set eval_config.batch_size=16`
     """

@@ -29,7 +29,7 @@ def export(
     ],
     out: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="Folder to be made for the export.", show_default=False),
+        typer.Option(metavar="DIR", help="Folder to create for the export.", show_default=False),
     ],
     checkpoint: Annotated[
         str | None,
@@ -47,7 +47,7 @@ def export(
         ExportPrecision,
         typer.Option(
             metavar="TYPE",
-            help="Numbers to compute with: float32; of tflite also float16, dynamic or int8.",
+            help="Numbers to compute with: float32; for tflite also float16, dynamic or int8.",
         ),
     ] = ExportPrecision.FLOAT32,
     input_type: Annotated[
@@ -64,7 +64,7 @@ def export(
             min=0.0,
             max=1.0,
             metavar="SCORE",
-            help="Least score that suppression looks at; a higher one is faster. Default: the "
+            help="Lowest score that suppression considers; a higher one is faster. Default: the "
             "config's.",
             show_default=False,
         ),
@@ -74,7 +74,7 @@ def export(
         typer.Option(
             min=1,
             metavar="N",
-            help="Most detections of an image. Default: the config's.",
+            help="Most detections per image. Default: the config's.",
             show_default=False,
         ),
     ] = None,
@@ -82,15 +82,15 @@ def export(
         bool,
         typer.Option(
             "--fast-nms",
-            help="Suppress boxes whatever their class: faster, and of two classes in one place "
-            "only the better is found.",
+            help="Suppress boxes across classes: faster, but where objects of two classes overlap, "
+            "only the better one is found.",
         ),
     ] = False,
     raw: Annotated[
         bool,
         typer.Option(
             "--raw",
-            help="Of onnx: leave out the suppression, and give every box with its scores.",
+            help="For onnx: leave out the suppression, and give every box with its scores.",
         ),
     ] = False,
     images: Annotated[

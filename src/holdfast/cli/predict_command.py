@@ -36,7 +36,7 @@ def predict(
         Path,
         typer.Argument(
             metavar="IMAGE|FOLDER|VIDEO",
-            help="An image, a folder with images, also in its folders, or a video.",
+            help="An image, a folder of images (subfolders included), or a video.",
             show_default=False,
         ),
     ],
@@ -50,7 +50,7 @@ def predict(
     ] = None,
     score: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, metavar="SCORE", help="Least score of a detection."),
+        typer.Option(min=0.0, max=1.0, metavar="SCORE", help="Lowest score of a detection."),
     ] = 0.5,
     classes: Annotated[
         list[str] | None,
@@ -94,7 +94,7 @@ def predict(
         typer.Option(
             min=1,
             metavar="N",
-            help="Of a video: look at every N-th frame only. Default: at all.",
+            help="For a video: look at every Nth frame only. Default: every frame.",
             show_default=False,
         ),
     ] = None,

@@ -19,7 +19,7 @@ def replay(
     capsule: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A file of a run's folder capsules.", show_default=False
+            metavar="FILE", help="A file in the capsules folder of a run.", show_default=False
         ),
     ],
     out: Annotated[

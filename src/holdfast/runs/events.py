@@ -48,7 +48,7 @@ class EventLog:
             os.truncate(self._stream.fileno(), start)
             raise HoldfastError(
                 f"{self.path} cannot be written: {error.strerror}.",
-                fix="Make room on the disk, then start the same command again: the run resumes.",
+                fix="Free space on the disk, then start the same command again: the run resumes.",
             ) from error
 
     def truncate_after(self, step: int) -> int:

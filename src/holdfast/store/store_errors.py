@@ -6,7 +6,7 @@ import re
 
 from holdfast.errors import HoldfastError
 
-_TRIED = "Holdfast tried for some seconds, in vain"
+_TRIED = "Holdfast kept trying for some seconds"
 _ANSWERS = {
     401: (
         "the store wants credentials that it knows (401)",

@@ -181,7 +181,11 @@ def build_averages(
 
 
 def build_pruning(
-    choice: str | None, detector: Detector, trained: Sequence[keras.Variable], steps: int
+    choice: str | None,
+    detector: Detector,
+    trained: Sequence[keras.Variable],
+    averages: MovingAverages | None,
+    steps: int,
 ) -> Pruning | None:
     """Make what prunes the trained kernels of a detector in a run of so many steps, if chosen."""
     if choice is None:
@@ -189,7 +193,8 @@ def build_pruning(
     numbers = read_pruning(choice, steps)
     at = {key: int(number) for key, number in numbers.numbers.items()}
     schedule = PruningSchedule(share=float(numbers.name), **at)
-    return Pruning(prunable_kernels(detector, trained), schedule)
+    others = {} if averages is None else averages.variables
+    return Pruning(prunable_kernels(detector, trained), schedule, others)
 
 
 def build_trained_variables(detector: Detector, train: TrainConfig) -> TrainedVariables:

@@ -10,6 +10,7 @@ from holdfast.training.cluster import num_workers, worker_index
 from holdfast.training.peers.present_peers import join_peers
 from holdfast.training.surviving.interruption import ended_by_alarm, own_signals
 from holdfast.training.training_settings import PEER_SECONDS
+from holdfast.units import count_text
 
 _MEETING_SECONDS = 45
 
@@ -43,9 +44,8 @@ def own_part(strategy: tf.distribute.Strategy, batch_size: int, accumulation: in
     pieces = replicas * accumulation
     if batch_size % pieces:
         raise HoldfastError(
-            f"A batch of {batch_size} cannot be split for {replicas} device"
-            f"{'s' if replicas > 1 else ''} and {accumulation} piece"
-            f"{'s' if accumulation > 1 else ''} each.",
+            f"A batch of {batch_size} cannot be divided among {count_text(replicas, 'device')} "
+            f"with {count_text(accumulation, 'piece')} each.",
             fix=f"Make train_config.batch_size a multiple of {pieces}.",
         )
     workers = max(1, num_workers())

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from holdfast.checkpoints.own import saved_checkpoints
 from holdfast.checkpoints.own.saved_checkpoints import Checkpoint, Restored
@@ -23,6 +22,7 @@ from holdfast.memory.watch.contract import Surplus
 from holdfast.memory.watch.leak_watch import Growth
 from holdfast.pictures import Pixels
 from holdfast.runs.run import CHECKPOINTS_NAME, Run, is_run
+from holdfast.training.board import Board
 from holdfast.training.early_stopping import judged_metric
 from holdfast.training.evaluation_pictures import save_pictures, step_name
 from holdfast.training.peers.present_peers import doing
@@ -35,7 +35,6 @@ from holdfast.training.surviving.supervisor import SAVED
 from holdfast.training.training_settings import TrainingSettings
 from holdfast.training.uploads import UPLOAD_FAILED, Uploads
 
-PRUNED = "pruned"  # among the facts: what of the last checkpoint is 0
 EVALUATING = "evaluating"  # among the facts, while an evaluation is under way
 
 
@@ -57,11 +56,10 @@ class Journal:
         self.plan_now: MemoryPlan | None = None  # that this process follows
         self._saved: Checkpoint | None = None
         self._store: CheckpointStore | None = None
-        self._board: Any = None
+        self._board = Board(run.tensorboard if run is not None else None)
         self._uploads = uploads
         if run is not None:
             self._store = CheckpointStore(run.checkpoints, keep=settings.keep)
-            self._board = tf.summary.create_file_writer(str(run.tensorboard))
 
     def begin(self, step: int) -> None:
         """Note that the first step comes now: from here on there is something to keep."""
@@ -91,8 +89,8 @@ class Journal:
             raise TrainingFailedError(
                 f"The folder {self.run.path} was deleted or moved while it was being trained in: "
                 "nothing can be saved there any more, so the training stopped.",
-                fix="Move it back to resume from its last checkpoint; else the same command begins "
-                "anew.",
+                fix="Move it back to resume from its last checkpoint; otherwise the same "
+                "command starts over.",
             )
 
     def recall(self, key: str) -> Any:
@@ -174,21 +172,18 @@ class Journal:
             input_seconds=input_seconds,
             resident_bytes=resident_bytes(),
             peak_bytes=peak_bytes,
-            pruned_share=None if result.pruned_share is None else float(result.pruned_share),
+            measures={name: float(value) for name, value in result.measures.items()},
         )
-        if self.run is None:
-            return progress
         groups = {}
-        pruned = {} if progress.pruned_share is None else {"pruned_share": progress.pruned_share}
         if step % self.settings.group_norms_every == 0:
             norms = np.asarray(result.group_norms).tolist()
             groups = {"group_norms": dict(zip(session.step.groups, norms, strict=True))}
-        known = {name: value for name, value in vars(progress).items() if name != "pruned_share"}
-        self.run.events.append(kind="step", **(known | pruned | groups))
-        self._draw(
+        known = {name: value for name, value in vars(progress).items() if name != "measures"}
+        self.record(kind="step", **{**known, **progress.measures, **groups})
+        self._board.draw(
             step,
-            progress.losses
-            | {
+            {
+                **progress.losses,
                 "learning_rate": progress.learning_rate,
                 "gradient_norm": progress.gradient_norm,
                 "step_seconds": step_seconds,
@@ -196,54 +191,39 @@ class Journal:
                 "images_per_second": session.train_config.batch_size
                 / (step_seconds + input_seconds),
                 "memory/resident_bytes": progress.resident_bytes,
-            }
-            | pruned,
+                **progress.measures,
+            },
         )
         return progress
 
     def recovered(self, recovery: Recovered) -> None:
         """Note that memory ran out, and how the training goes on."""
-        if self.run is not None:
-            self.run.events.append(
-                recovery.step,
-                "recovered",
-                before=asdict(recovery.before),
-                after=asdict(recovery.after),
-                reason=recovery.reason,
-                repeated=recovery.repeated,
-            )
+        self.record(
+            recovery.step,
+            "recovered",
+            before=asdict(recovery.before),
+            after=asdict(recovery.after),
+            reason=recovery.reason,
+            repeated=recovery.repeated,
+        )
 
     def grown(self, growth: Growth) -> None:
         """Note that memory grows and does not stop."""
-        if self.run is not None:
-            values = {**asdict(growth), "cause": growth.cause._asdict()}
-            self.run.events.append(kind="growth", **values)
+        self.record(kind="growth", **{**asdict(growth), "cause": growth.cause._asdict()})
 
     def exceeded(self, surplus: Surplus) -> None:
         """Note that a step held more than was planned."""
-        if self.run is not None:
-            values = {**asdict(surplus), "surplus_bytes": surplus.surplus_bytes}
-            self.run.events.append(kind="surplus", **values)
-
-    def recorded(self, step: int, values: Mapping[str, Any]) -> None:
-        """Note what a look at the network saw."""
-        if self.run is not None:
-            self.run.events.append(step, "vitals", **values)
-
-    def profiled(self, step: int, values: Mapping[str, Any]) -> None:
-        """Note where the time of some steps went, the last of them this one."""
-        if self.run is not None:
-            self.run.events.append(step, "profile", **values)
-
-    def captured(self, step: int, **values: Any) -> None:
-        """Note that a step was put into a capsule."""
-        if self.run is not None:
-            self.run.events.append(step, "capsule", **values)
+        values = {**asdict(surplus), "surplus_bytes": surplus.surplus_bytes}
+        self.record(kind="surplus", **values)
 
     def noted(self, step: int, text: str) -> None:
         """Note something worth a line."""
+        self.record(step, "note", text=text)
+
+    def record(self, step: int, kind: str, **values: Any) -> None:
+        """Note what happened at a step: an event of a kind."""
         if self.run is not None:
-            self.run.events.append(step, "note", text=text)
+            self.run.events.append(step, kind, **values)
 
     def planned(self, plan: MemoryPlan) -> None:
         """Note the plan that is followed."""
@@ -267,8 +247,8 @@ class Journal:
         if self.run is not None:
             self.run.events.append(step, SAVED)
             self.run.events.sync()  # mounts of a store keep nothing before
-        if (pruning := session.step.pruning) is not None:
-            self.remember(PRUNED, {"step": step, **pruning.facts()})
+        for name, fact in session.step.facts().items():
+            self.remember(name, {"step": step, **fact})
         self._upload(step)
         return self._saved.path
 
@@ -287,10 +267,10 @@ class Journal:
             return
         document = result.document()
         self.run.events.append(step, "evaluation", **document)
-        self._draw(step, {f"evaluation/{name}": value for name, value in self.metrics.items()})
-        with self._board.as_default():
-            for name, picture in pictures.items():
-                tf.summary.image(name, picture[None], step)
+        self._board.draw(
+            step, {f"evaluation/{name}": value for name, value in self.metrics.items()}
+        )
+        self._board.show(step, pictures)
         steps = [each.step for each in saved_checkpoints.checkpoints_in(self.run.checkpoints)]
         save_pictures(self.run.pictures / step_name(step), pictures, steps)
         metric = judged_metric(self.metrics) if counts else None
@@ -304,8 +284,7 @@ class Journal:
         peak = peak_above(base_bytes)
         if self.run is not None:
             self.run.update(measured_peak_bytes=peak)
-        if self._board is not None:
-            self._board.close()
+        self._board.close()
         if self._uploads is not None:
             self._uploads.finish()
         return peak
@@ -316,8 +295,3 @@ class Journal:
         if run is not None and self._uploads is not None:
             self._board.flush()
             self._uploads.push(lambda why: run.events.append(step, UPLOAD_FAILED, why=why))
-
-    def _draw(self, step: int, values: dict[str, float]) -> None:
-        with self._board.as_default():
-            for name, value in values.items():
-                tf.summary.scalar(name, value, step)

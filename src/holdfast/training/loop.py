@@ -194,7 +194,7 @@ class _Loop:
         """Let the tracer begin or end; what it saw is an event."""
         found = self.tracer.done(step) if self.tracer is not None else None
         if found is not None:
-            self.journal.profiled(step, found)
+            self.journal.record(step, "profile", **found)
 
     def _is_over(self) -> bool:
         """Tell whether it no longer gets better."""

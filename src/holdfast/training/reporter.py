@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.evaluation.result import EvaluationResult
@@ -43,7 +44,7 @@ class TakenStep:
     input_seconds: float
     resident_bytes: int
     peak_bytes: int | None = None  # of the step, above the base; None: the system does not tell
-    pruned_share: float | None = None  # of the weights that are pruned; None: none are
+    measures: Mapping[str, float] = field(default_factory=dict)  # by what follows the weights
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,7 @@ from holdfast.training.cluster import is_chief
 from holdfast.training.distribution import own_part
 from holdfast.training.evaluation_pictures import build_gallery, draw_pictures
 from holdfast.training.peers.shared_work import evaluate_together
+from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.trained_variables import TrainedVariables
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.evaluation_pieces import EvaluationInPieces
@@ -275,8 +276,8 @@ class Session:
         if settings.class_weights is not None:
             if self.detector.legacy.head == "heatmaps":
                 raise HoldfastError(
-                    "CenterNet takes no class weights: the peaks of its heatmaps are 1, or nothing "
-                    "is learned there.",
+                    "CenterNet takes no class weights: the peak of a heatmap counts in full, or "
+                    "not at all.",
                     fix="Leave --class-weights out.",
                 )
             weights = build_training.build_class_weights(
@@ -285,30 +286,31 @@ class Session:
                 _label_map(self.data.records),
                 self.detector.num_classes,
             )
+        student = Student(
+            detector=self.detector,
+            config=self.config,
+            folder=self.folder,
+            precision=settings.precision,
+        )
+        averages = build_training.build_averages(optimizer, variables)
         return TrainingStep(
-            self.detector,
+            BatchLoss(
+                self.detector,
+                teaching=build_teaching(settings.teacher, student),
+                class_weights=weights,
+                penalizes=train.add_regularization_loss,
+                seed=settings.seed,
+            ),
             build_training.build_optimizer(optimizer, variables, choice=choice.optimizer),
             build_training.build_schedule(optimizer, choice.schedule),
             variables=variables,
             rules=build_training.build_gradient_rules(train, choice.clip_by_group),
-            averages=build_training.build_averages(optimizer, variables),
-            teaching=build_teaching(
-                settings.teacher,
-                Student(
-                    detector=self.detector,
-                    config=self.config,
-                    folder=self.folder,
-                    precision=settings.precision,
-                ),
-            ),
+            averages=averages,
             pruning=build_training.build_pruning(
-                choice.prune, self.detector, variables, self.steps if choice.prune else 0
+                choice.prune, self.detector, variables, averages, self.steps if choice.prune else 0
             ),
             loss_scale=build_training.build_loss_scale(settings.precision),
-            class_weights=weights,
-            penalizes=train.add_regularization_loss,
             accumulation=settings.accumulation,
-            seed=settings.seed,
         )
 
 

@@ -36,11 +36,11 @@ class Uploads:
             failed(self._mirror.problem)
             if not self._fails:  # once: it may last
                 self._tell(
-                    f"Not uploaded: {self._mirror.problem} The training goes on in {self.folder}, "
+                    f"Not uploaded: {self._mirror.problem} Training continues in {self.folder}, "
                     "and the upload is tried again at each checkpoint."
                 )
         elif self._fails:
-            self._tell(f"All is uploaded again to {self._mirror.place}.")
+            self._tell(f"Everything is uploaded again to {self._mirror.place}.")
         self._fails = not is_stored
 
     def finish(self) -> None:

@@ -183,7 +183,7 @@ def test_nothing_that_fits_is_an_error(tmp_path, source):
 
 
 def test_an_unknown_kind_names_the_nearest(run):
-    with pytest.raises(HoldfastError, match="no way 'detections'"):
+    with pytest.raises(HoldfastError, match="'detections' is not a way"):
         load_checkpoint(Detector(), run, "detections")
 
 

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from holdfast.data.sources import image_files as images
 from holdfast.data.sources.image_files import Size, read_header, take_picture, why_not_decodable
@@ -141,7 +141,7 @@ def test_the_beginning_of_a_file_is_not_an_image(form, length):
 def test_importing_leaves_the_guard_of_pillow_to_the_process():
     code = """
 import pkgutil
-from PIL import Image
+from PIL import Image, PngImagePlugin
 before = Image.MAX_IMAGE_PIXELS
 import holdfast.data.sources, holdfast.data.survey.observe, holdfast.pictures
 for each in pkgutil.iter_modules(holdfast.data.sources.__path__, "holdfast.data.sources."):
@@ -168,6 +168,31 @@ def test_a_file_made_to_fill_the_memory_is_refused_before_it_is_decoded(monkeypa
     with pytest.raises(HoldfastError, match=r"more than 200 times.*leave it out, or cut it into"):
         take_picture(bomb)
     assert f"{size[0]} x {size[1]} pixels" in why_not_decodable(bomb)
+
+
+@pytest.mark.parametrize("chunk", [b"", b"eXIf", b"iTXtXML:com.adobe.xmp"])
+def test_the_header_of_a_file_made_to_fill_the_memory_is_read_without_its_pixels(
+    monkeypatch, chunk
+):
+    stream = io.BytesIO()
+    Image.new("1", (30_000, 30_000)).save(stream, "PNG")
+    monkeypatch.setattr(PngImagePlugin.PngImageFile, "load", lambda image: pytest.fail("decoded"))
+    length = max(0, len(chunk) - 4).to_bytes(4, "big")
+    bomb = stream.getvalue() + (length + chunk + bytes(4) if chunk else b"")
+    assert read_header(bomb).size == Size(30_000, 30_000)
+
+
+def test_the_pixels_of_a_png_are_decoded_for_its_orientation_only_where_it_may_have_one(
+    monkeypatch,
+):
+    plain, turned = encode(smooth(), "PNG"), encode(smooth(), "PNG", orientation=6)
+    length = len(turned) - len(plain)  # the chunk, which may also follow the pixels
+    start = turned.index(b"eXIf") - 4
+    chunk = turned[start : start + length]
+    moved = turned[:start] + turned[start + length : -12] + chunk + turned[-12:]
+    assert [read_header(each).orientation for each in (plain, turned, moved)] == [1, 6, 6]
+    monkeypatch.setattr(PngImagePlugin.PngImageFile, "load", lambda image: pytest.fail("decoded"))
+    assert [read_header(each).orientation for each in (plain, turned)] == [1, 6]
 
 
 def test_an_image_that_tensorflow_cannot_hold_is_refused_with_the_limit():

@@ -13,7 +13,7 @@ DEPTHS = {10: 10, 20: 20, 32: 32, 52: 52, 104: 104}
 
 def built(size: int) -> Hourglass:
     backbone = Hourglass(HOURGLASSES[size], name="backbone")
-    side = 4 << HOURGLASSES[size].num_stages
+    side = 4 << (len(HOURGLASSES[size].channels) - 1)  # halved by every stage
     outputs = backbone(keras.KerasTensor((1, side, 2 * side, 3), "float32"))
     channels = HOURGLASSES[size].channels[0]
     assert [tuple(each.shape) for each in outputs] == [

@@ -127,5 +127,5 @@ def test_a_corrupt_box_is_named_with_its_image(file, tmp_path):
 
 def test_a_damaged_file_is_refused(file, tmp_path):
     (tmp_path / "half.capsule").write_bytes(file.read_bytes()[:1000])
-    with pytest.raises(HoldfastError, match="not a capsule, or damaged"):
+    with pytest.raises(HoldfastError, match="not a capsule, or it is damaged"):
         read_capsule(tmp_path / "half.capsule")

@@ -65,7 +65,7 @@ def test_a_rehearsal_changes_no_loss_and_a_worst_batch_too_large_is_met_before_s
 
     monkeypatch.setattr(TrainingStep, "_run", tight)
     _, notes = trained(data, tmp_path / "tight", rehearses=True)
-    assert any("does not suffice for the worst batch" in note for note in notes)
+    assert any("There is not enough memory for the worst batch" in note for note in notes)
     assert not [
         each for each in Run.open(tmp_path / "tight").read_events() if each.kind == "recovered"
     ]

@@ -24,7 +24,7 @@ def kernel() -> keras.Variable:
 def test_averages_equal_numpy_with_the_slow_start_of_the_od_api(decay):
     weight = kernel()
     averages = MovingAverages([weight], decay)
-    update = tf.function(averages.update)
+    update = tf.function(lambda updates: averages.follow([], updates))
     for count, value in enumerate(WEIGHTS, start=1):
         weight.assign(value)
         update(tf.constant(count, tf.int64))
@@ -58,7 +58,7 @@ def test_the_model_has_the_averages_for_the_time_of_a_block_even_if_it_fails():
 
 def test_swapped_averages_are_not_handed_out_to_be_saved():
     averages = MovingAverages([kernel()])
-    with averages.swapped(), pytest.raises(HoldfastError, match="changed places"):
+    with averages.swapped(), pytest.raises(HoldfastError, match="are swapped now"):
         _ = averages.variables
 
 

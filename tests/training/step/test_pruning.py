@@ -17,7 +17,13 @@ from holdfast.models.backbones.split_networks import SPLIT_NETWORKS
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.training.step.averaging import MovingAverages
 from holdfast.training.step.optimizers import Adam, Momentum, RMSProp, StepOptimizer
-from holdfast.training.step.pruning import Pruning, PruningSchedule, prunable_kernels
+from holdfast.training.step.pruning import (
+    PRUNED,
+    PRUNED_SHARE,
+    Pruning,
+    PruningSchedule,
+    prunable_kernels,
+)
 
 SCHEDULE = PruningSchedule(share=0.6, begin=2, end=9, every=3)
 STEPS = 14
@@ -45,14 +51,14 @@ class Pruned:
         self.kernel = keras.Variable(START, name="kernel")
         self.optimizer = StepOptimizer([self.kernel], rule)
         self.averages = MovingAverages([self.kernel], 0.5)
-        self.pruning = Pruning([self.kernel], schedule)
+        self.pruning = Pruning([self.kernel], schedule, self.averages.variables)
         self.step = tf.function(self._step)
 
     def _step(self, gradient, number):
-        masks = self.pruning.masks(number)
+        seen = self.pruning.look(number)
         self.optimizer.apply([gradient], tf.constant(0.1))
-        self.averages.update(self.optimizer.updates)
-        self.pruning.apply(masks, self.averages.variables)
+        self.averages.follow([], self.optimizer.updates)
+        self.pruning.follow(seen, self.optimizer.updates)
 
     def take(self, number: int) -> None:
         gradient = np.random.default_rng(number).normal(size=START.shape).astype(np.float32)
@@ -87,8 +93,9 @@ def test_the_smallest_weights_become_zero_and_stay_so_whatever_the_optimizer_rem
         assert set(np.flatnonzero(pruned.weights == 0.0).tolist()) == zeros
         assert set(np.flatnonzero(pruned.average == 0.0).tolist()) >= zeros
     assert len(zeros) == round(SCHEDULE.share * START.size)
-    assert float(pruned.pruning.pruned_share()) == pytest.approx(SCHEDULE.share)
-    assert pruned.pruning.facts() == {"kernels": 1, "weights": 40, "share": pytest.approx(0.6)}
+    assert float(pruned.pruning.measures()[PRUNED_SHARE]) == pytest.approx(SCHEDULE.share)
+    facts = {"kernels": 1, "weights": 40, "share": pytest.approx(0.6)}
+    assert pruned.pruning.facts() == {PRUNED: facts}
 
 
 def test_weights_that_happen_to_be_zero_learn_until_pruning_begins():

@@ -30,7 +30,7 @@ def test_a_store_that_is_away_is_waited_for_and_told_once(told):
     assert "(503)" in told[1]
     wait.back()
     wait.back()
-    assert told[2:] == ["The store answers again; the training goes on."]
+    assert told[2:] == ["The store answers again; training continues."]
 
 
 def test_other_errors_are_not_waited_for(told):

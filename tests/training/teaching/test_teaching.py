@@ -16,9 +16,11 @@ from holdfast.data.sample import Batch, GroundTruth
 from holdfast.geometry.chance import image_seeds
 from holdfast.models.backbones.split_networks import SPLIT_NETWORKS
 from holdfast.models.detectors.build_detector import build_detector
+from holdfast.training.step.batch_gradients import PENALTY
+from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import Momentum, StepOptimizer
-from holdfast.training.step.training_step import PENALTY, TOTAL, TrainingStep
+from holdfast.training.step.training_step import TOTAL, TrainingStep
 from holdfast.training.teaching.build_teaching import anchors_agree
 from holdfast.training.teaching.teacher import DetectorTeacher
 from holdfast.training.teaching.teaching import BOXES, CLASSES, Teaching, distilled
@@ -74,15 +76,14 @@ def taught(student, teacher, *, accumulation: int = 1) -> TrainingStep:
     looking = DetectorTeacher(teacher, resize=None, largest=(SIDE, SIDE), is_padded=False)
     agrees = anchors_agree(student, teacher)
     variables = student.trainable_variables
+    teaching = Teaching(student, looking, anchor_teacher=teacher if agrees else None)
     return TrainingStep(
-        student,
+        BatchLoss(student, teaching=teaching, seed=5),
         StepOptimizer(variables, Momentum()),
         lambda number: tf.constant(0.01),
         variables=variables,
         rules=GradientRules(),
-        teaching=Teaching(student, looking, anchor_teacher=teacher if agrees else None),
         accumulation=accumulation,
-        seed=5,
     )
 
 
@@ -119,14 +120,14 @@ def test_the_teacher_stays_as_it_is(first_step):
 
 def test_gradients_of_its_terms_flow_into_the_student_alone(first_step):
     step = first_step[0]
-    student, teacher = step.detector, step.teaching.teacher.detector
+    student, teacher = step.detector, step.loss.teaching.teacher.detector
     given = batch()
-    lesson = step.teaching.lesson(given, (SIDE, SIDE), image_seeds(5, given.positions))
+    lesson = step.loss.teaching.lesson(given, (SIDE, SIDE), image_seeds(5, given.positions))
     with tf.GradientTape() as tape:
         predictions = student(student.normalize(given.images, given.sizes), training=True)
         normalizers = student.normalizers(lesson.prepared)
-        normalizers |= step.teaching.normalizers(given, normalizers)
-        terms = step.teaching.terms(predictions, lesson, normalizers)
+        normalizers |= step.loss.teaching.normalizers(given, normalizers)
+        terms = step.loss.teaching.terms(predictions, lesson, normalizers)
         total = tf.add_n(list(terms.values()))
     variables = [each.value for each in student.trainable_variables]
     theirs = [each.value for each in teacher.trainable_variables]
@@ -141,7 +142,7 @@ def test_gradients_of_its_terms_flow_into_the_student_alone(first_step):
 
 
 def test_a_student_that_is_its_teacher_learns_nothing_from_anchors(first_step):
-    looking = first_step[0].teaching.teacher
+    looking = first_step[0].loss.teaching.teacher
     same = looking.detector
     teaching, given = Teaching(same, looking, anchor_teacher=same), batch()
     lesson = teaching.lesson(given, (SIDE, SIDE), image_seeds(5, given.positions))

@@ -12,6 +12,7 @@ from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.learning_signs import LearningSigns, places_of_boxes
 from holdfast.models.layers.batch_norm import collected_statistics
 from holdfast.training.session import rematerialize
+from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import Momentum, StepOptimizer
 from holdfast.training.step.training_step import TrainingStep
@@ -24,13 +25,12 @@ def built(network: str) -> TrainingStep:
     rematerialize(detector, ("all",))
     variables = detector.trainable_variables
     return TrainingStep(
-        detector,
+        BatchLoss(detector, seed=5),
         StepOptimizer(variables, Momentum()),
         lambda number: tf.constant(0.01),
         variables=variables,
         rules=GradientRules(),
         accumulation=2,
-        seed=5,
     )
 
 
@@ -60,7 +60,7 @@ def test_a_look_sees_every_part_and_changes_nothing(network):
     # What places add up to are the terms of the loss.
     piece = tf.nest.map_structure(lambda each: None if each is None else each[:2], images)
     with collected_statistics():
-        prepared, predictions = step.predict(piece)
+        prepared, predictions = step.loss.predict(piece)
     normalizers = step.detector.normalizers(prepared)
     terms = step.detector.terms(predictions, prepared, normalizers)
     places = step.detector.place_losses(predictions, prepared, normalizers)

@@ -105,8 +105,8 @@ def unwritable(path: Path, why: object) -> HoldfastError:
     """Say that a checkpoint cannot be written, and what to do."""
     return HoldfastError(
         f"The checkpoint {path} cannot be written: {why}.",
-        fix="Make room on the disk (--keep says how many checkpoints stay), then start the same "
-        "command again: the run goes on.",
+        fix="Free space on the disk (--keep limits the checkpoints that stay), then start the same "
+        "command again: the run resumes.",
     )
 
 

@@ -87,7 +87,7 @@ def adapt(
 
     Anchors are refit to the boxes and measured, never more of them than before; length, learning
     rate and averages of the training follow batch and data. Every change is printed with its
-    reason. The old file stays as it is, comments and order are kept in the new one.
+    reason. The old file is not changed; the new one keeps its comments and order.
 
     Exit code: 0 the new config is ready to train, 1 something remains to be done, 2 the command, a
     file or the config is wrong.

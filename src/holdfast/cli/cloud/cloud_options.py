@@ -24,10 +24,12 @@ WorkersOption = Annotated[
 RegionOption = Annotated[str, typer.Option("--region", metavar="NAME", help="Region of the job.")]
 CheckpointOption = Annotated[
     int,
-    typer.Option(min=1, metavar="N", help="Steps between checkpoints: the most to be lost."),
+    typer.Option(
+        min=1, metavar="N", help="Steps between checkpoints: the most to lose in a crash."
+    ),
 ]
 SpotOption = Annotated[
-    bool, typer.Option("--spot", help="On machines that may be taken away: cheaper.")
+    bool, typer.Option("--spot", help="Use cheaper machines that may be taken away.")
 ]
 ImageOption = Annotated[
     str,

@@ -35,9 +35,7 @@ def doctor(
             show_default=False,
         ),
     ] = None,
-    list_all: Annotated[
-        bool, typer.Option("--list", help="List the findings that there are.")
-    ] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List all findings.")] = False,
     learning_rate: Annotated[
         bool,
         typer.Option(

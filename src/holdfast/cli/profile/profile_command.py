@@ -38,7 +38,7 @@ def profile(
         ),
     ],
     steps: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Steps that are traced, and averaged.")
+        int, typer.Option(min=1, metavar="N", help="Steps to trace and average.")
     ] = 10,
     warm_up: Annotated[
         int, typer.Option(min=1, metavar="N", help="Steps before them: the first are slower.")
@@ -56,8 +56,8 @@ def profile(
 ) -> None:
     """Show which layers and operations a training step spends its time and memory on.
 
-    Some steps are taken under TensorFlow's profiler, in a folder that is gone afterwards: a run
-    does not change. Each moment is divided among the operations that run in it, so that layers,
+    Some steps are taken under TensorFlow's profiler, in a temporary folder: a run is not changed.
+    Each moment is divided among the operations that run in it, so that layers,
     loss, optimizer, waiting for input and the rest add up to the step.
 
     Exit code: 0 profiled, 1 the steps failed, 2 the command, a file or the config is wrong.

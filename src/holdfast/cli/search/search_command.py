@@ -41,7 +41,7 @@ def search(
         Path,
         typer.Option(
             metavar="DIR",
-            help="Folder of the search. One that is there is resumed, or joined.",
+            help="Folder of the search. An existing search is resumed, or joined.",
             show_default=False,
         ),
     ],
@@ -55,7 +55,7 @@ def search(
             show_default=False,
         ),
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, metavar="N", help="Trials in all.")] = 30,
+    trials: Annotated[int, typer.Option(min=1, metavar="N", help="Number of trials.")] = 30,
     learning_rate_range: Annotated[
         bool,
         typer.Option(
@@ -98,10 +98,10 @@ def search(
 ) -> None:
     """Search for settings that train well, in many short trainings.
 
-    Each trial is a run below DIR/trials. Trials that others outdo are stopped at an evaluation,
-    those that do not fit into memory are skipped, those that fail are passed over. After a stop or
-    a kill the same command goes on; started several times at once, it shares the work. At the end:
-    a table, a picture, and the best settings as DIR/best.config.
+    Each trial is a run in DIR/trials. Trials that fall behind are stopped at an evaluation; those
+    that do not fit into memory, or fail, are skipped. After a stop or a kill, the same command
+    resumes; started several times at once, it shares the work. At the end there are a table, a
+    picture, and the best settings as DIR/best.config.
 
     Exit code: 0 all trials are done, 1 it was interrupted or no trial was trained to its end, 2
     the command, a file or the config is wrong.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -23,6 +22,29 @@ from holdfast.cli.options import (
     SetOption,
     UseOption,
 )
+from holdfast.cli.train.train_options import (
+    CapsuleAtOption,
+    CheckpointEveryOption,
+    ClassWeightsOption,
+    ClipByGroupOption,
+    DeterministicOption,
+    EvaluateEveryOption,
+    KeepOption,
+    OptimizerOption,
+    PatienceOption,
+    PeerTimeoutOption,
+    PlanOption,
+    PretrainedOption,
+    ProfileAtOption,
+    PruneOption,
+    QuantizeOption,
+    RehearseOption,
+    RunOption,
+    ScheduleOption,
+    SeedOption,
+    StepsOption,
+    TeacherOption,
+)
 from holdfast.cli.train.train_peers import end_without_peers, meet_peers
 from holdfast.cli.train.training_job import Job, checked_job
 
@@ -35,161 +57,33 @@ if TYPE_CHECKING:
 
 def train(
     config: ConfigArgument,
-    run: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of the run, or gs://BUCKET/FOLDER. An existing run is resumed.",
-            show_default=False,
-        ),
-    ],
-    pretrained: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Start from published weights instead of the config's: a name of `holdfast "
-            "weights list`, a recipe, an address or an archive; imagenet: Keras' classifier of "
-            "the backbone.",
-            show_default=False,
-        ),
-    ] = None,
+    run: RunOption,
+    pretrained: PretrainedOption = None,
     mirror: MirrorOption = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Steps in total. Default: train_config.num_steps."),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Seed of first weights, order and chance.")
-    ] = 0,
-    evaluate_every: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Steps between evaluations. Default: a tenth, at least 100."
-        ),
-    ] = None,
-    checkpoint_every: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Steps between checkpoints: the most to be lost."),
-    ] = 500,
-    keep: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Checkpoints to keep, besides the best one.")
-    ] = 5,
-    patience: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Stop early after N evaluations without a better one."
-        ),
-    ] = None,
-    deterministic: Annotated[
-        bool, typer.Option("--deterministic", help="Repeatable to the last bit, but slower.")
-    ] = False,
-    class_weights: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="Give rare classes more weight: auto (by effective number), inverse (by "
-            "frequency) or a file.",
-            show_default=False,
-        ),
-    ] = None,
-    teacher: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN",
-            help="Also learn from what a trained detector with the same label map says: a run, a "
-            "checkpoint of one, or a SavedModel.",
-            show_default=False,
-        ),
-    ] = None,
-    optimizer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Instead of the config's: adamw, lion or rmsprop_decoupled, with numbers as in "
-            "adamw,weight_decay=0.05. The learning rate stays the config's.",
-            show_default=False,
-        ),
-    ] = None,
-    schedule: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Instead of the config's learning rate: one_cycle,rate=0.01 or "
-            "cosine_restarts,rate=0.01,period=1000.",
-            show_default=False,
-        ),
-    ] = None,
-    clip_by_group: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            metavar="NORM",
-            help="Clip the gradient of each layer group to this length.",
-            show_default=False,
-        ),
-    ] = None,
-    prune: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Set this share of the weights to 0 while training, as in 0.5 or "
-            "0.5,begin=200,end=1200: a smaller file once it is zipped.",
-            show_default=False,
-        ),
-    ] = None,
-    quantize: Annotated[
-        bool,
-        typer.Option(
-            "--quantize",
-            help="Train for integers of 8 bits: observe ranges in the first half of the steps, "
-            "round kernels and activations in the second. Sets graph_rewriter.quantization.",
-        ),
-    ] = False,
-    capsule_at: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1,
-            metavar="STEP",
-            help="Keep all of a step in a file for `holdfast replay`. Can be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    profile_at: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="STEP",
-            help="Trace some steps from this one on: where their time goes, as `holdfast profile`.",
-            show_default=False,
-        ),
-    ] = None,
+    steps: StepsOption = None,
+    seed: SeedOption = 0,
+    evaluate_every: EvaluateEveryOption = None,
+    checkpoint_every: CheckpointEveryOption = 500,
+    keep: KeepOption = 5,
+    patience: PatienceOption = None,
+    deterministic: DeterministicOption = False,
+    class_weights: ClassWeightsOption = None,
+    teacher: TeacherOption = None,
+    optimizer: OptimizerOption = None,
+    schedule: ScheduleOption = None,
+    clip_by_group: ClipByGroupOption = None,
+    prune: PruneOption = None,
+    quantize: QuantizeOption = False,
+    capsule_at: CapsuleAtOption = None,
+    profile_at: ProfileAtOption = None,
     precision: PrecisionOption = Precision.FLOAT32,
     accumulate: AccumulateOption = 1,
     rematerialize: RematerializeOption = False,
     memory: MemoryOption = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Plan to follow: plan.json of a run, or what `holdfast plan --json` printed.",
-            show_default=False,
-        ),
-    ] = None,
+    plan: PlanOption = None,
     measure: MeasureOption = False,
-    peer_timeout: Annotated[
-        float,
-        typer.Option(
-            min=5.0,
-            metavar="S",
-            help="With TF_CONFIG: seconds to wait for another process, at the start and in a step.",
-        ),
-    ] = 600.0,
-    rehearse: Annotated[
-        bool,
-        typer.Option(
-            "--rehearse", help="First compute the worst batch of the data once, without learning."
-        ),
-    ] = False,
+    peer_timeout: PeerTimeoutOption = 600.0,
+    rehearse: RehearseOption = False,
     assignments: SetOption = None,
     imports: ImportOption = None,
     use: UseOption = None,

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from holdfast.cli.train.pace import MeasuredPace
 from holdfast.training.reporter import TakenStep, TrainingOutline
+from holdfast.training.step.pruning import PRUNED_SHARE
 from holdfast.training.step.training_step import TOTAL
 from holdfast.units import bytes_text, seconds_text
 
@@ -159,7 +160,7 @@ def _state_texts(step: TakenStep, plan: TrainingOutline, pace: MeasuredPace) -> 
         texts.append(f"{plan.batch_size / pace.step_seconds:.3g} images/s")
     if pace.input_share > _WAIT_SHARE:
         texts.append(f"{pace.input_share:.0%} of the time waiting for images")
-    if step.pruned_share is not None:
-        texts.append(f"{step.pruned_share:.1%} pruned")
+    if (share := step.measures.get(PRUNED_SHARE)) is not None:
+        texts.append(f"{share:.1%} pruned")
     texts.append(f"memory {bytes_text(step.resident_bytes)}")
     return texts

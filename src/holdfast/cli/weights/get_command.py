@@ -45,7 +45,7 @@ def get(
 ) -> None:
     """Fetch weights into the cache, unless they are there, and print their path.
 
-    A download that was cut is resumed. Archives are unpacked with care, every value is read, and
+    An interrupted download is resumed. Archives are unpacked with care, every value is read, and
     the network of the config beside them must be filled whole; only then do they come into the
     cache: HOLDFAST_CACHE, by default ~/.cache/holdfast. Without a network, download the file
     elsewhere and give it with --from.

@@ -27,8 +27,8 @@ def list_weights(
 ) -> None:
     """List the archives of both model zoos, and Keras' classifiers.
 
-    Those that Holdfast has no network for are listed, too, and marked. Weights that were fetched
-    are marked as here.
+    Weights that are in the cache already are marked as here. Those of networks that Holdfast does
+    not build are listed, too, and marked.
 
     Example: `holdfast weights list mobilenet`
     """

@@ -17,6 +17,7 @@ from holdfast.data.sources.tfrecord import RecordLayout, record_parser
 from holdfast.data.survey.inspection import Records
 from holdfast.data.survey.statistics import Statistics
 from holdfast.errors import HoldfastError
+from holdfast.units import count_text
 
 _PIXEL_BYTES = 3 * 4  # RGB as float32
 _BATCHES_ALIVE = 2  # one waits while the next is put together
@@ -50,8 +51,8 @@ def training_pipeline(
     """Make the pipeline: what cannot be used is left out, and no image has too many boxes."""
     if statistics.images < settings.batch_size:
         raise HoldfastError(
-            f"The training data has {statistics.images} usable images, and a batch needs "
-            f"{settings.batch_size}.",
+            f"The training data has {count_text(statistics.images, 'usable image')}, and a batch "
+            f"needs {settings.batch_size}.",
             fix="Lower train_config.batch_size, or look with `holdfast inspect` at what is left "
             "out and why.",
         )

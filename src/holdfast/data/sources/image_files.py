@@ -63,7 +63,8 @@ def read_header(encoded: bytes) -> Header:
     try:
         with warnings.catch_warnings(action="ignore"), open_image(encoded) as image:
             name = str(image.format)
-            return Header(FORMATS.get(name, name.lower()), Size(*image.size), _orientation(image))
+            size = Size(*image.size)
+            return Header(FORMATS.get(name, name.lower()), size, _orientation(image, encoded))
     except _NOT_AN_IMAGE:
         raise HoldfastError(f"The image file {_no_header(encoded)}.") from None
 
@@ -193,12 +194,33 @@ _STARTS = {
 }
 
 
-def _orientation(image: Image.Image) -> int:
+def _orientation(image: Image.Image, encoded: bytes) -> int:
+    # Of a PNG, it may be behind the pixels: Pillow decodes all of them to look there.
+    is_png = image.format == "PNG"
+    if is_png and not _may_be_turned(encoded):
+        return 1
+    if is_png and why_too_large(Size(*image.size), len(encoded)):
+        return 1  # nobody is to decode it
     try:
         orientation = image.getexif().get(ExifTags.Base.Orientation, 1)
     except Exception:  # damaged EXIF data raises whatever its parser stumbles over
         return 1
     return orientation if orientation in range(1, 9) else 1
+
+
+def _may_be_turned(png: bytes) -> bool:
+    """Tell whether a PNG has a chunk that says which way is up, by the names of its chunks."""
+    position = 8  # behind the signature: length, name, content and checksum of one after the other
+    while position + 8 <= len(png):
+        length = int.from_bytes(png[position : position + 4], "big")
+        if png.startswith(_ORIENTED, position + 4):
+            return True
+        position += length + 12
+    return False
+
+
+_TEXTS = (b"Raw profile type exif", b"XML:com.adobe.xmp")
+_ORIENTED = (b"eXIf", *(kind + text for kind in (b"tEXt", b"zTXt", b"iTXt") for text in _TEXTS))
 
 
 def _upright_size(header: Header) -> Size:

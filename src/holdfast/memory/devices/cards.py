@@ -50,7 +50,7 @@ def find_card(name: str) -> Card:
     near = beginning or [cards[key].name for key in get_close_matches(wanted, cards, n=3)]
     fix = f"Write one of: {', '.join(near or [card.name for card in CARDS])}."
     raise HoldfastError(
-        f"No card is known as {name}.",
+        f"{name} is not a known card.",
         fix=f"{fix} Or give --device gpu --memory with what TensorFlow says it has at its start.",
     )
 

@@ -26,11 +26,6 @@ class HourglassPlan:
     stem_channels: int
     num_hourglasses: int = 1
 
-    @property
-    def num_stages(self) -> int:
-        """How often it halves its maps from stride 4 on."""
-        return len(self.channels) - 1
-
 
 HOURGLASSES = {
     10: HourglassPlan(channels=(64, 64), num_units=(1, 1), stem_channels=32),

@@ -35,11 +35,6 @@ class RefitAnchors:
     before: PoolCoverage
     after: PoolCoverage
 
-    @property
-    def is_changed(self) -> bool:
-        """Whether others than those before are worth it."""
-        return self.after is not self.before
-
 
 def refit_anchors(model: DetectionModel, seen: Sequence[Observation]) -> RefitAnchors | None:
     """Find anchors that cover more boxes, with at most as many at each place as before.

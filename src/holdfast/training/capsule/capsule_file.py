@@ -73,14 +73,16 @@ def write_capsule(path: Path, capsule: Capsule) -> Path:
 
 
 def read_capsule(path: Path) -> Capsule:
-    """Read a file; HoldfastError if it is not a capsule, or damaged."""
+    """Read a file; HoldfastError if it is not a capsule, or it is damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(archive)
     except FileNotFoundError:
         raise HoldfastError(f"There is no file {path}.", fix=_WHERE) from None
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError) as error:
-        raise HoldfastError(f"{path} is not a capsule, or damaged: {error}.", fix=_WHERE) from error
+        raise HoldfastError(
+            f"{path} is not a capsule, or it is damaged: {error}.", fix=_WHERE
+        ) from error
 
 
 def _contents(capsule: Capsule) -> dict[str, Any]:

@@ -79,7 +79,9 @@ class CapsuleWriter:
             self._tell(step, f"The capsule of step {step} could not be written: {why_not}.")
             return None
         size = path.stat().st_size
-        journal.captured(step, why=why, file=str(path.relative_to(journal.folder)), bytes=size)
+        journal.record(
+            step, "capsule", why=why, file=str(path.relative_to(journal.folder)), bytes=size
+        )
         # What ends the training names the file itself.
         if why != NOT_FINITE:
             self._reporter.note(

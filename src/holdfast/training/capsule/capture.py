@@ -62,7 +62,7 @@ def capture(
         "settings": asdict(session.step_settings),
         "replicas": session.strategy.num_replicas_in_sync,
         "deterministic": session.settings.deterministic,
-        "class_weights": _list(session.step.class_weights),
+        "class_weights": _list(session.step.loss.class_weights),
         "teacher": session.settings.teacher,
         "class_names": {
             str(each): name for each, name in (session.data.records.names or {}).items()

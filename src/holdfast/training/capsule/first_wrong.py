@@ -80,7 +80,7 @@ def wrong_layer(step: TrainingStep, pieces: Sequence[Batch]) -> WrongNumber | No
                 seen.extend(_wrong_outputs(layer, outputs, piece, first))  # noqa: B023
 
         with collected_statistics(), observed_layers(look):
-            step.predict(piece)
+            step.loss.predict(piece)
         if seen:
             return seen[0]
     return None
@@ -91,7 +91,7 @@ def wrong_gradients(step: TrainingStep, pieces: Sequence[Batch]) -> WrongNumber 
     variables = step.variables
     for number, piece in enumerate(pieces):
         with collected_statistics(), tf.GradientTape() as tape:
-            prepared, predictions = step.predict(piece)
+            prepared, predictions = step.loss.predict(piece)
             normalizers = step.detector.normalizers(prepared)
             terms = step.detector.terms(predictions, prepared, normalizers)
             total = tf.add_n(list(terms.values()))

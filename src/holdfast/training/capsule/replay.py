@@ -177,11 +177,13 @@ def _places(
     places: list[Place] = []
     normalizers: dict[str, Any] = {}
     for piece in pieces:
-        for name, count in detector.normalizers(step.prepare(piece)).items():
+        for name, count in detector.normalizers(
+            step.loss.prepare(step.loss.weighed(piece))
+        ).items():
             normalizers[name] = normalizers.get(name, 0.0) + count
     for piece in pieces:
         with collected_statistics():
-            prepared, predictions = step.predict(piece)
+            prepared, predictions = step.loss.predict(piece)
         terms = detector.place_losses(predictions, prepared, normalizers)
         first = len(by_image)
         for image in range(int(piece.images.shape[0])):

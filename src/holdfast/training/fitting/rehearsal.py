@@ -82,7 +82,7 @@ def _go_on_cheaper(
             fix="Give the process more memory, or take a smaller image_resizer or network.",
         )
     reporter.note(
-        f"Memory does not suffice for the worst batch ({settings_text(session.step_settings)}): "
+        f"There is not enough memory for the worst batch ({settings_text(session.step_settings)}): "
         f"continuing in a cheaper way: {settings_text(after)}."
     )
     session.switch(after)

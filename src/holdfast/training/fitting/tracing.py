@@ -25,6 +25,7 @@ from holdfast.models.layers.batch_norm import trains_batch_norm
 from holdfast.training import build_training
 from holdfast.training.fitting.worst_batch import WorstBatch, WorstEvaluation
 from holdfast.training.session import compute_as, named_blocks
+from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.out_of_memory import release
 from holdfast.training.teaching.build_teaching import Student, build_teaching
@@ -106,12 +107,11 @@ def traced_step(detector: Detector, step: TrainingStep, specification: Batch) ->
     """Trace a step that exists, for batches as specified; it then need not be traced again."""
     traced = step.run.get_concrete_function(specification, tf.TensorSpec((), tf.int64))
     averages = step.averages.variables if step.averages is not None else {}
+    teacher = step.loss.teaching.teacher.variables if step.loss.teaching is not None else ()
     return TracedStep(
         graph=traced.graph,
         weights=tuple(_bytes(each) for each in detector.variables),
-        teacher=tuple(_bytes(each) for each in step.teaching.teacher.variables)
-        if step.teaching is not None
-        else (),
+        teacher=tuple(_bytes(each) for each in teacher),
         optimizer_slots=tuple(_bytes(each) for each in step.optimizer.variables.values()),
         averages=tuple(_bytes(each) for each in averages.values()),
         input_batch=tuple(_bytes(each) for each in _tensors(specification)),
@@ -144,18 +144,20 @@ def build_step(
             precision=settings.precision,
         )
         step = TrainingStep(
-            detector,
+            BatchLoss(
+                detector,
+                teaching=build_teaching(teacher, student),
+                class_weights=class_weights,
+                penalizes=train.add_regularization_loss,
+                seed=seed,
+            ),
             build_training.build_optimizer(optimizer, variables),
             build_training.build_schedule(optimizer),
             variables=variables,
             rules=build_training.build_gradient_rules(train),
             averages=build_training.build_averages(optimizer, variables),
-            teaching=build_teaching(teacher, student),
             loss_scale=build_training.build_loss_scale(settings.precision),
-            class_weights=class_weights,
-            penalizes=train.add_regularization_loss,
             accumulation=settings.accumulation,
-            seed=seed,
         )
     return BuiltStep(detector, step)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -34,7 +35,7 @@ class MovingAverages:
         """What a checkpoint must hold, by the path of the model's variable."""
         if self._is_swapped:
             raise HoldfastError(
-                "The weights and their averages have changed places: they cannot be saved now.",
+                "The weights and their averages are swapped now: they cannot be saved.",
                 fix="Save before or after `with averages.swapped()`.",
             )
         return dict(self._averages)
@@ -49,7 +50,11 @@ class MovingAverages:
             for average, weight in self._pairs():
                 average.assign(_copy(weight))
 
-    def update(self, updates: Tensor) -> None:
+    def look(self, step: Tensor) -> list[Tensor]:
+        """Need nothing of the weights before they move."""
+        return []
+
+    def follow(self, seen: list[Tensor], updates: Tensor) -> None:
         """Follow the weights; updates counts the updates of the weights, the last one included.
 
         Call it where `Optimizer.apply` is called, after it.
@@ -60,6 +65,14 @@ class MovingAverages:
         with self._strategy.scope():
             for average, weight in self._pairs():
                 self._strategy.extended.update(average, _follow, args=(weight, decay), group=False)
+
+    def measures(self) -> dict[str, Tensor]:
+        """Have no number of their own."""
+        return {}
+
+    def facts(self) -> dict[str, Any]:
+        """Have no fact of their own: a checkpoint holds them."""
+        return {}
 
     @contextmanager
     def swapped(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ kernel itself, so that a checkpoint holds it and a resumed run prunes the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from holdfast.errors import HoldfastError
 from holdfast.geometry.tensor import Tensor
 from holdfast.models.detectors.interface import Detector
 
+PRUNED = "pruned"  # among the facts of a run: what of the last checkpoint is 0
+PRUNED_SHARE = "pruned_share"  # among the measures of a step: of the weights of pruned kernels
 IMAGE_CHANNELS = 3
 # What mixes channels. Depthwise kernels are not of these: 9 weights a channel, hardly any in all.
 _MIXING = (keras.layers.Conv2D, keras.layers.Dense, keras.layers.Conv2DTranspose)
@@ -83,17 +85,24 @@ def _kernels(detector: Any) -> Iterator[keras.Variable]:
 class Pruning:
     """Keeps pruned weights at 0, and prunes more by a schedule.
 
-    Make it in the scope of the strategy that the variables were made in.
+    averages: the moving averages of kernels, by their paths, which are pruned along. Make it in the
+    scope of the strategy that the variables were made in.
     """
 
-    def __init__(self, kernels: Sequence[keras.Variable], schedule: PruningSchedule) -> None:
+    def __init__(
+        self,
+        kernels: Sequence[keras.Variable],
+        schedule: PruningSchedule,
+        averages: Mapping[str, tf.Variable],
+    ) -> None:
         self.schedule = schedule
         self.paths = tuple(kernel.path for kernel in kernels)
         self.weights = sum(int(tf.size(kernel.value)) for kernel in kernels)
         self._targets = tuple(kernel.value for kernel in kernels)
+        self._averages = averages
         self._strategy = tf.distribute.get_strategy()
 
-    def masks(self, step: Tensor) -> list[Tensor]:
+    def look(self, step: Tensor) -> list[Tensor]:
         """Say which weights of each kernel stay, by their values before the update of a step.
 
         Call it before the optimizer: momentum moves a pruned weight, and then it looks like others.
@@ -111,23 +120,23 @@ class Pruning:
             for kernel, least in zip(kernels, smallest, strict=True)
         ]
 
-    def apply(self, masks: Sequence[Tensor], averages: dict[str, tf.Variable]) -> None:
-        """Set to 0 what does not stay, in the kernels and in their moving averages, by path."""
+    def follow(self, seen: list[Tensor], updates: Tensor) -> None:
+        """Set to 0 what does not stay, in the kernels and in their moving averages."""
         with self._strategy.scope():
-            for path, target, mask in zip(self.paths, self._targets, masks, strict=True):
-                for each in (target, averages.get(path)):
+            for path, target, mask in zip(self.paths, self._targets, seen, strict=True):
+                for each in (target, self._averages.get(path)):
                     if each is not None:
                         self._strategy.extended.update(each, _keep, args=(mask,), group=False)
 
-    def pruned_share(self) -> Tensor:
+    def measures(self) -> dict[str, Tensor]:
         """Give the share of all weights of the kernels that is 0 now."""
         zeros = [tf.reduce_sum(tf.cast(each == 0.0, tf.float32)) for each in self._own()]
-        return tf.add_n(zeros) / float(self.weights)
+        return {PRUNED_SHARE: tf.add_n(zeros) / float(self.weights)}
 
-    def facts(self) -> dict[str, float]:
+    def facts(self) -> dict[str, Any]:
         """Give what is pruned now, for the manifest."""
-        share = float(self.pruned_share())
-        return {"kernels": len(self.paths), "weights": self.weights, "share": share}
+        share = float(self.measures()[PRUNED_SHARE])
+        return {PRUNED: {"kernels": len(self.paths), "weights": self.weights, "share": share}}
 
     def _own(self) -> list[Tensor]:
         """Read the kernels, which all replicas hold alike."""

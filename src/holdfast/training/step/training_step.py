@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from holdfast.data.sample import Batch, GroundTruth
-from holdfast.errors import HoldfastError
-from holdfast.geometry.chance import image_seeds
+from holdfast.data.sample import Batch
 from holdfast.geometry.tensor import Tensor
-from holdfast.models.detectors.interface import Detector, Predictions, Prepared
-from holdfast.models.layers.batch_norm import collected_statistics
-from holdfast.models.layers.fake_quantization import observed_ranges
 from holdfast.models.layers.observation import layer_group
-from holdfast.models.layers.randomness import looking_at
 from holdfast.runs.trace_marks import OPTIMIZER_SCOPE
 from holdfast.training.step.averaging import MovingAverages
-from holdfast.training.step.followed_state import FollowedRanges, FollowedStatistics
+from holdfast.training.step.batch_gradients import BatchGradients
+from holdfast.training.step.batch_loss import BatchLoss, after
+from holdfast.training.step.follower import Follower
 from holdfast.training.step.gradients import GradientRules
 from holdfast.training.step.optimizers import StepOptimizer
 from holdfast.training.step.precision import LossScale
 from holdfast.training.step.pruning import Pruning
 from holdfast.training.step.schedules import Schedule
-from holdfast.training.teaching.teaching import Lesson, Teaching
 
-PENALTY = "Loss/regularization_loss"
 TOTAL = "Loss/total_loss"
 
 
@@ -41,21 +36,19 @@ class StepOutcome(NamedTuple):
     gradient_norm: Tensor  # float32 ()  before clipping; not finite: the weights did not move
     group_norms: Tensor  # float32 (groups,)  of the gradients of each layer group
     is_held: Tensor  # bool ()  the loss is above what `hold_above` allows: the weights did not move
-    pruned_share: Tensor | None = None  # float32 ()  of the weights that are pruned; None: none are
+    measures: dict[str, Tensor]  # float32 () each: what the followers of the weights note
 
 
 class TrainingStep:
     """The step, for batches of one shape traced once.
 
-    penalizes: the penalties on kernels are part of the loss. accumulation: each replica computes
-    its part of the batch in so many pieces, one after the other, and adds up their gradients; batch
-    norm sees the pieces, all else the whole batch. seed: what is drawn at random follows from it
-    and the position of each image in the stream.
+    accumulation: each replica computes its part of the batch in so many pieces, one after the
+    other, and adds up their gradients; batch norm sees the pieces, all else the whole batch.
     """
 
     def __init__(
         self,
-        detector: Detector,
+        loss: BatchLoss,
         optimizer: StepOptimizer,
         schedule: Schedule,
         *,
@@ -63,26 +56,24 @@ class TrainingStep:
         rules: GradientRules,
         averages: MovingAverages | None = None,
         pruning: Pruning | None = None,
-        teaching: Teaching | None = None,
         loss_scale: LossScale | None = None,
-        class_weights: Sequence[float] | None = None,
-        penalizes: bool = True,
         accumulation: int = 1,
-        seed: int = 0,
     ) -> None:
-        self.detector = detector
+        self.loss = loss
+        self.detector = loss.detector
         self.optimizer = optimizer
-        self.schedule = schedule
         self.variables = tuple(variables)
-        self.rules = rules
         self.averages = averages
         self.pruning = pruning
-        self.teaching = teaching
         self.loss_scale = loss_scale
-        self.class_weights = class_weights
-        self.penalizes = penalizes
-        self.seed = seed
-        self._ranges = FollowedRanges(detector)
+        self._schedule = schedule
+        self._rules = rules
+        self._gradients = BatchGradients(
+            loss, variables, loss_scale.scale if loss_scale is not None else lambda total: total
+        )
+        # In this order: what is pruned is 0 in the averages, too.
+        parts: tuple[Follower | None, ...] = (averages, pruning)
+        self._followers = [each for each in parts if each is not None]
         self.groups = tuple(dict.fromkeys(layer_group(variable.path) for variable in variables))
         self._strategy = tf.distribute.get_strategy()
         self._expected: Any = None
@@ -101,6 +92,10 @@ class TrainingStep:
         others = [each.value for each in self.detector.variables if id(each) not in trained]
         scale = self.loss_scale.variables if self.loss_scale is not None else {}
         return [*others, *scale.values()]
+
+    def facts(self) -> dict[str, Any]:
+        """Give what its followers want to be noted with a checkpoint."""
+        return _joined(each.facts() for each in self._followers)
 
     def split(self, accumulation: int) -> None:
         """Compute in so many pieces from now on; what was traced before is forgotten."""
@@ -134,19 +129,9 @@ class TrainingStep:
             self._held_above = loss
             self._highest_loss.assign(loss)
 
-    def predict(self, batch: Batch) -> tuple[Prepared, Predictions]:
-        """Give what a piece of a batch has to learn, and what the network says in training."""
-        batch = batch._replace(truth=self._weighed(batch.truth))
-        prepared = self._prepared(batch)
-        return prepared, self._predictions(batch, prepared)
-
-    def prepare(self, batch: Batch) -> Prepared:
-        """Give what a piece of a batch has to learn, before any network runs."""
-        return self._prepared(batch._replace(truth=self._weighed(batch.truth)))
-
     def _run(self, batch: Batch, step: Tensor) -> StepOutcome:
         """Take the step with this number, from 0, on the parts of a batch."""
-        learning_rate = self.schedule(step)
+        learning_rate = self._schedule(step)
         moved = self._strategy.run(self._replica, (batch,))
         losses, gradients, norm, group_norms = moved
         norm, group_norms = (self._first(each) for each in (norm, group_norms))
@@ -167,20 +152,18 @@ class TrainingStep:
             gradient_norm=norm,
             group_norms=group_norms,
             is_held=is_held,
-            pruned_share=self.pruning.pruned_share() if self.pruning is not None else None,
+            measures=_joined(each.measures() for each in self._followers),
         )
 
     def _update(
         self, gradients: Any, learning_rate: Tensor, step: Tensor, computed: list[Tensor]
     ) -> bool:
-        masks = self.pruning.masks(step) if self.pruning is not None else []
+        seen = [each.look(step) for each in self._followers]
         with tf.name_scope(OPTIMIZER_SCOPE):
-            with _after([*computed, *masks]):
+            with after([*computed, *chain.from_iterable(seen)]):
                 self.optimizer.apply(gradients, learning_rate)
-            if self.averages is not None:
-                self.averages.update(self.optimizer.updates)
-            if self.pruning is not None:
-                self.pruning.apply(masks, self.averages.variables if self.averages else {})
+            for follower, looked in zip(self._followers, seen, strict=True):
+                follower.follow(looked, self.optimizer.updates)
         return True
 
     def _local(self, values: Any) -> list[Tensor]:
@@ -194,9 +177,7 @@ class TrainingStep:
 
     def _replica(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor], Tensor, Tensor]:
         """Give losses and gradients, summed over the replicas, of this replica's part."""
-        batch = batch._replace(truth=self._weighed(batch.truth))
-        computed = self._at_once if self.accumulation == 1 else self._in_pieces
-        losses, gradients = computed(batch)
+        losses, gradients = self._gradients.of(batch, self.accumulation)
         context = tf.distribute.get_replica_context()
         present = [gradient for gradient in gradients if gradient is not None]
         # One reduction for all: each would otherwise wait for the other replicas by itself.
@@ -205,141 +186,9 @@ class TrainingStep:
         gradients = [None if gradient is None else next(reduced) for gradient in gradients]
         if self.loss_scale is not None:
             gradients = self.loss_scale.unscale(gradients)
-        clipped = self.rules.apply(gradients, self.variables)
+        clipped = self._rules.apply(gradients, self.variables)
         losses[TOTAL] = tf.add_n(list(losses.values()))
         return losses, clipped.gradients, clipped.global_norm, self._group_norms(gradients)
-
-    def _at_once(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
-        prepared, lesson = self._prepared(batch), self._lesson(batch)
-        normalizers = self._normalizers(batch, prepared)
-        with tf.GradientTape() as tape, observed_ranges() as seen:
-            losses = self._terms(batch, prepared, lesson, normalizers)
-            total = self._scaled(tf.add_n(list(losses.values())))
-        gradients = tape.gradient(total, self._values())
-        self._ranges.follow(self._ranges.joined(self._ranges.unseen(), seen))
-        penalty, more = self._penalty_gradients(after=gradients)
-        return losses | penalty, list(map(_added, gradients, more))
-
-    def _in_pieces(self, batch: Batch) -> tuple[dict[str, Tensor], list[Tensor | None]]:
-        """Add up the pieces in a loop, so that one piece's activations are alive at a time."""
-        pieces = _split(batch, self.accumulation)
-        # The targets themselves are made again for each piece: of all images they would be kept.
-        normalizers = self._normalizers(batch, self._prepared(batch))
-        penalty, start = self._penalty_gradients(after=())
-        start = [
-            tf.zeros_like(variable) if gradient is None else gradient
-            for variable, gradient in zip(self._values(), start, strict=True)
-        ]
-        names = tuple(normalizers)
-
-        def piece(index: Tensor, sums: Any, gradients: Any, statistics: Any, reaches: Any) -> Any:
-            own = tf.nest.map_structure(lambda v: None if v is None else v[index], pieces)
-            prepared, lesson = self._prepared(own), self._lesson(own)
-            with (
-                tf.GradientTape() as tape,
-                collected_statistics() as seen,
-                observed_ranges() as ranges,
-            ):
-                terms = self._terms(own, prepared, lesson, normalizers)
-                total = self._scaled(tf.add_n(list(terms.values())))
-            more = tape.gradient(total, self._values(), unconnected_gradients="zero")
-            gradients = [old + new for old, new in zip(gradients, more, strict=True)]
-            sums = [old + terms[name] for old, name in zip(sums, names, strict=True)]
-            followed = norms.followed(statistics, seen)
-            return index + 1, sums, gradients, followed, self._ranges.joined(reaches, ranges)
-
-        norms = FollowedStatistics(self.detector)
-        zeros = [tf.zeros(()) for _ in names]
-        _, sums, gradients, statistics, reaches = tf.while_loop(
-            lambda index, *_: index < self.accumulation,
-            piece,
-            (0, zeros, start, norms.present(), self._ranges.unseen()),
-            parallel_iterations=1,
-        )
-        self._ranges.follow(reaches)
-        norms.keep(statistics)
-        return dict(zip(names, sums, strict=True)) | penalty, list(gradients)
-
-    def _terms(
-        self,
-        batch: Batch,
-        prepared: Prepared,
-        lesson: Lesson | None,
-        normalizers: dict[str, Tensor],
-    ) -> dict[str, Tensor]:
-        """Give the terms of the loss; the network runs when the targets are there.
-
-        Side by side with it, small tensors of the targets would take the place of freed large ones.
-        """
-        predictions = self._predictions(batch, prepared, lesson)
-        terms = self.detector.terms(predictions, prepared, normalizers)
-        if self.teaching is not None and lesson is not None:
-            terms |= self.teaching.terms(predictions, lesson, normalizers)
-        _check_names(terms, normalizers)
-        return terms
-
-    def _predictions(
-        self, batch: Batch, prepared: Prepared, lesson: Lesson | None = None
-    ) -> Predictions:
-        waited_for = [each for each in tf.nest.flatten((prepared, lesson)) if each is not None]
-        with _after(waited_for):
-            images = tf.identity(batch.images)
-        inputs = self.detector.normalize(images, batch.sizes)
-        with looking_at(image_seeds(self.seed, batch.positions)):
-            return self.detector(
-                inputs, sizes=batch.sizes, truth=batch.truth, prepared=prepared, training=True
-            )
-
-    def _prepared(self, batch: Batch) -> Prepared:
-        seeds = image_seeds(self.seed, batch.positions)
-        return self.detector.prepare(batch.truth, batch.sizes, _input_shape(batch), seeds)
-
-    def _lesson(self, batch: Batch) -> Lesson | None:
-        """Ask the teacher, if there is one: before the student computes, and without gradients."""
-        if self.teaching is None:
-            return None
-        seeds = image_seeds(self.seed, batch.positions)
-        return self.teaching.lesson(batch, _input_shape(batch), seeds)
-
-    def _normalizers(self, batch: Batch, prepared: Prepared) -> dict[str, Tensor]:
-        """Count what loss terms are divided by, over all replicas."""
-        own = self.detector.normalizers(prepared)
-        if self.teaching is not None:
-            own = own | self.teaching.normalizers(batch, own)
-        return _summed(own)
-
-    def _penalty_gradients(
-        self, *, after: Sequence[Tensor | None]
-    ) -> tuple[dict[str, Tensor], list[Tensor | None]]:
-        """Give the penalty on the weights, and its gradients, when the others are there.
-
-        They are as large as the weights. Since they depend on nothing else, they would be made
-        first and kept through the whole step.
-        """
-        with _after([gradient for gradient in after if gradient is not None]):
-            with tf.GradientTape() as tape:
-                penalty = self._penalty()
-                scaled = self._scaled(penalty)
-            gradients = tape.gradient(scaled, self._values())
-        return {PENALTY: penalty}, gradients
-
-    def _penalty(self) -> Tensor:
-        """Give the penalty; replicas have the same weights, and each a share of it."""
-        if not self.penalizes:
-            return tf.zeros(())
-        return self.detector.regularization_loss() / self._strategy.num_replicas_in_sync
-
-    def _scaled(self, total: Tensor) -> Tensor:
-        return total if self.loss_scale is None else self.loss_scale.scale(total)
-
-    def _weighed(self, truth: GroundTruth) -> GroundTruth:
-        if self.class_weights is None:
-            return truth
-        factors = tf.gather(tf.constant(self.class_weights, tf.float32), truth.classes)
-        return truth._replace(weights=truth.weights * factors)
-
-    def _values(self) -> list[tf.Variable]:
-        return [variable.value for variable in self.variables]
 
     def _group_norms(self, gradients: Sequence[Tensor | None]) -> Tensor:
         squares: dict[str, list[Tensor]] = {group: [] for group in self.groups}
@@ -350,54 +199,5 @@ class TrainingStep:
         return tf.sqrt(tf.stack(sums))
 
 
-def _input_shape(batch: Batch) -> tuple[Tensor, Tensor]:
-    """Give height and width of the images: numbers where they are known, else tensors."""
-    height, width = batch.images.shape[1:3]
-    if height is None or width is None:
-        shape = tf.shape(batch.images)
-        return shape[1], shape[2]
-    return int(height), int(width)
-
-
-def _check_names(terms: Mapping[str, Tensor], normalizers: Mapping[str, Tensor]) -> None:
-    if terms.keys() != normalizers.keys():
-        raise HoldfastError(
-            f"The detector gives the loss terms {', '.join(terms)}, but normalizers for "
-            f"{', '.join(normalizers)}.",
-            fix="Let its terms() and normalizers() name the same terms.",
-        )
-
-
-def _after(values: Sequence[Tensor]) -> Any:
-    """Let what is done in a with block wait for values: each operation for one, not for all."""
-    with tf.control_dependencies(values):
-        ready = tf.no_op()
-    return tf.control_dependencies([ready])
-
-
-def _added(first: Tensor | None, second: Tensor | None) -> Tensor | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return first + second
-
-
-def _summed(values: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Sum over the replicas."""
-    context = tf.distribute.get_replica_context()
-    summed = context.all_reduce(tf.distribute.ReduceOp.SUM, values)
-    return {name: tf.stop_gradient(value) for name, value in summed.items()}
-
-
-def _split(batch: Batch, count: int) -> Batch:
-    """Give every field a first axis of pieces."""
-
-    def pieces(values: Tensor) -> Tensor:
-        if values is None:
-            return None
-        inner = tf.shape(values)[1:]  # an image's height and width may not be known
-        split = tf.reshape(values, tf.concat([[count, values.shape[0] // count], inner], axis=0))
-        split.set_shape([count, values.shape[0] // count, *values.shape[1:]])
-        return split
-
-    split: Batch = tf.nest.map_structure(pieces, batch)
-    return split
+def _joined(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for part in parts for name, value in part.items()}

@@ -314,7 +314,7 @@ def _one_of_several(step: int, reason: str, after: StepSettings) -> TrainingFail
         f"Out of memory at step {step} in one of {num_workers()} processes, which cannot take the "
         f"step again alone. The runtime says: {reason}",
         fix=f"Start all of them again with --accumulate {after.accumulation} --rematerialize: they "
-        "go on after the last checkpoint.",
+        "resume after the last checkpoint.",
     )
 
 
@@ -322,7 +322,7 @@ def _torn_before_first_save(step: int, reason: str, after: StepSettings) -> Trai
     return TrainingFailedError(
         f"Out of memory at step {step} while weights were being moved, and no checkpoint is there "
         f"to go back to. The runtime says: {reason}",
-        fix="Start the same command again: it begins anew, in a cheaper way "
+        fix="Start the same command again: it starts over, in a cheaper way "
         f"({settings_text(after)}).",
     )
 

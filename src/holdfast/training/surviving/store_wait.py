@@ -31,7 +31,7 @@ class StoreWait:
     def back(self) -> None:
         """Note that the store answers."""
         if self._since is not None:
-            self._reporter.note("The store answers again; the training goes on.")
+            self._reporter.note("The store answers again; training continues.")
             self._since = None
 
     def wait(self, step: int, error: Exception) -> bool:
@@ -53,7 +53,7 @@ class StoreWait:
                 self._reporter.note(text)
         if not _passes(problem) or now - self._since > _PATIENCE_SECONDS or not self._pause():
             raise TrainingFailedError(
-                f"After step {step}, no data could be read any more. {problem.message}",
+                f"After step {step}, no more data could be read. {problem.message}",
                 fix=f"{problem.fix} The same command resumes after the last checkpoint.",
             ) from error
         return True

@@ -103,7 +103,7 @@ class Probe:
             observed(batch_norms(step.detector), seen.norm),
             observed_layers(seen.layer),
         ):
-            prepared, predictions = step.predict(piece)
+            prepared, predictions = step.loss.predict(piece)
         signs = step.detector.signs(predictions, prepared, piece.truth)
         return Look(
             activations=_mean_by_group(seen.active | _missing(seen.normalized, seen.active)),

@@ -57,9 +57,8 @@ class VitalsRecord:
             self._give_up(taken.step, error)
             return
         values = self._values(look, outcome)
-        self._journal.recorded(
-            taken.step, values | {"seconds": round(time.perf_counter() - started, 4)}
-        )
+        seconds = round(time.perf_counter() - started, 4)
+        self._journal.record(taken.step, "vitals", **values, seconds=seconds)
         self._begin()
 
     def _looked(self, batch: Batch) -> Look:
@@ -79,7 +78,7 @@ class VitalsRecord:
             if is_out_of_memory(error)
             else f"{type(error).__name__}: {str(error).strip()[:_LONGEST_REASON]}"
         )
-        text = f"The network cannot be looked at, so that vitals are no longer recorded: {why}."
+        text = f"The network cannot be inspected, so vitals are no longer recorded: {why}."
         self._journal.noted(step, text)
         self._reporter.note(text)
 
