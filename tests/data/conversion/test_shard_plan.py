@@ -112,6 +112,12 @@ def test_an_image_inside_of_its_annotation_is_looked_at_too():
     assert "2 of 10 images" in plan.notes[0]
 
 
+def test_a_class_that_the_label_map_lacks_has_no_part_in_the_split():
+    images = [replace(entry(name), class_counts={0: 1, 7: 2}) for name in "ab"]
+    images += [replace(entry("c"), class_counts={0: 1, 8: 1})]
+    assert not plan_shards(source(*images), val=0.3).notes
+
+
 def test_nothing_is_looked_at_without_a_share_for_val():
     seen = []
     plan = plan_shards(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -109,18 +109,22 @@ def _split(
     seen = unseen if source.independent else look_at(entries, progress)
     # What will be left out is no part of the share.
     usable = [index for index, glance in enumerate(seen) if glance.is_image]
+    names = {item.id - 1: item.name for item in source.label_map.item}
     images = [
         SplitImage(
             entries[index].image_path or entries[index].source_id,
-            Contents(entries[index].class_counts, entries[index].box_areas),
+            Contents(_known(entries[index].class_counts, names), entries[index].box_areas),
             seen[index].appearance,
         )
         for index in usable
     ]
-    names = {item.id - 1: item.name for item in source.label_map.item}
     split = split_images(images, val=val, seed=seed, class_names=names)
     splits = dict(zip(usable, split.splits, strict=True))
     return split._replace(splits=[splits.get(index, TRAIN) for index in range(len(entries))])
+
+
+def _known(counts: Mapping[int, int], names: Mapping[int, str]) -> dict[int, int]:
+    return {number: count for number, count in counts.items() if number in names}
 
 
 def _without_duplicates(entries: Iterable[Entry]) -> tuple[list[Entry], list[Refused]]:
