@@ -59,6 +59,14 @@ def test_the_splits_of_the_data_are_kept_and_nothing_is_looked_at():
     assert not seen
 
 
+def test_a_share_that_the_splits_of_the_data_leave_without_use_is_said():
+    data = source(entry("a", "train"), entry("b", "val"))
+    (note,) = plan_shards(data, val=0.5).notes
+    assert note.startswith("The data has splits, which are kept: --val 0.5 is not used")
+    assert not plan_shards(data).notes
+    assert splits(plan_shards(data, val=0.5)) == {"a": "train", "b": "val"}
+
+
 @pytest.mark.parametrize("other", ["test", "val"])
 def test_images_beside_a_folder_of_test_images_are_for_training(other):
     plan = plan_shards(source(entry("a"), entry("b"), entry("c", other)))

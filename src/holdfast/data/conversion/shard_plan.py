@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError
 from holdfast.units import count_text
 
 IMAGES_PER_SHARD = 500
+USUAL_VAL = 0.2  # the share of val, if nobody asks for another
 DUPLICATE = "another image has the same source id"
 NO_SPLIT = "in none of the data's own splits"
 
@@ -49,7 +50,7 @@ class ShardPlan(NamedTuple):
 def plan_shards(
     source: Source,
     *,
-    val: float = 0.2,
+    val: float = USUAL_VAL,
     seed: int = 0,
     num_shards: int | None = None,
     keep_splits: bool = True,
@@ -74,6 +75,9 @@ def plan_shards(
         if keep_splits and named and val:
             note = f"The data has no split but {named.pop()}: {val:.0%} of it becomes val."
             own = own._replace(notes=(note, *own.notes))
+    elif val not in (0, USUAL_VAL):
+        note = f"The data has splits, which are kept: --val {val:g} is not used, unless --resplit."
+        own = own._replace(notes=(note, *own.notes))
     refused += [
         Refused(entry, NO_SPLIT) for entry, one in zip(entries, own.splits, strict=True) if not one
     ]
