@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from holdfast.cli.convert_command import convert
 from holdfast.errors import HoldfastError
 
+from ..data.example_records import png
+
 app = typer.Typer()
 app.command()(convert)
 
@@ -68,6 +70,16 @@ def test_what_was_left_out_is_named(tmp_path):
     assert "left out: 1 image: cannot be read" in result.stdout
     assert "1.xml: Its image '1' was not found" in result.stdout
     assert result.exit_code == 1
+
+
+def test_a_conversion_without_a_box_says_so_first(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/1.jpg").write_bytes(png())
+    (tmp_path / "data/1.txt").write_text("7 0.5 0.5 0.5 0.5\n")
+    (tmp_path / "data/classes.txt").write_text("cat\n")
+    finished = run(tmp_path / "data", tmp_path / "out")
+    assert finished.exit_code == 0
+    assert finished.stdout.startswith("warning: no box was written")
 
 
 def test_wrong_arguments_are_errors_of_holdfast(tmp_path):

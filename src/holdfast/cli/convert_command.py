@@ -215,6 +215,10 @@ def _print(result: Conversion) -> None:
     from holdfast.cli.terminal import console
 
     terminal = console()
+    if not result.boxes:
+        what = "box" if result.images else "image"
+        warning = f"no {what} was written: there is nothing in it to train on"
+        terminal.print(Text("warning: ", style="bold yellow") + Text(warning))
     terminal.print(_table(result))
     for note in result.notes:
         terminal.print(Text("note: ", style="bold") + Text(note))

@@ -85,7 +85,11 @@ def make(recipe: Recipe, wishes: Wishes, watch: Watch = unwatched) -> Made:
         sizes=sizes,
         check=check,
         notes=(*prepared.notes, *_weights_notes(recipe, wishes)),
-        warnings=(*_warnings(recipe, sizes, prepared.eval_split), *check.warnings),
+        warnings=(
+            *prepared.doubts,
+            *_warnings(recipe, sizes, prepared.eval_split),
+            *check.warnings,
+        ),
     )
 
 

@@ -32,8 +32,8 @@ from holdfast.data.survey.inspection import (
     refuse_images,
 )
 from holdfast.data.survey.statistics import Statistics
-from holdfast.data.survey.usable import refuse_unusable
-from holdfast.errors import HoldfastError, warnings_of
+from holdfast.data.survey.usable import much_left_out, refuse_unusable
+from holdfast.errors import HoldfastError, Problem, warnings_of
 from holdfast.progress import Watch, in_megabytes
 from holdfast.projects.given_records import RecordSet, input_paths, open_records
 from holdfast.projects.project_folder import NewFolder, written_path
@@ -66,6 +66,7 @@ class Prepared:
     statistics: Mapping[str, Statistics] = field(default_factory=dict)  # of what is used
     conversion: Conversion | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[Problem, ...] = ()  # what makes a training on it doubtful, by split
 
     @property
     def eval_split(self) -> str | None:
@@ -133,12 +134,19 @@ def prepare(
     }
     _refuse_untrainable(looked.get(TRAIN), prepared.conversion)
     doubts = [
-        f"{name}: {text}"
+        replace(problem, path=name)
         for name, each in looked.items()
-        for text in (*warnings_of(each.problems), *each.notes)
+        for problem in warnings_of(each.problems)
     ]
-    statistics = {name: each.statistics for name, each in looked.items()}
-    return replace(prepared, statistics=statistics, notes=(*doubts, *prepared.notes))
+    return replace(
+        prepared,
+        statistics={name: each.statistics for name, each in looked.items()},
+        notes=(
+            *(f"{name}: {note}" for name, each in looked.items() for note in each.notes),
+            *prepared.notes,
+        ),
+        doubts=(*_lost_on_the_way(prepared.conversion), *doubts),
+    )
 
 
 def _leads_to_records(location: str) -> bool:
@@ -251,6 +259,19 @@ def _look(name: str, reader: InputReader, folder: Path, strict: bool, watch: Wat
             strict=strict,
             progress=in_megabytes(report),
         )
+
+
+def _lost_on_the_way(conversion: Conversion | None) -> tuple[Problem, ...]:
+    """Warn if much of the data was left out when it was converted: the records do not show it."""
+    if conversion is None:
+        return ()
+    return much_left_out(
+        images=conversion.images,
+        boxes=conversion.boxes,
+        images_left_out=conversion.images_left_out,
+        boxes_left_out=sum(group.boxes for group in conversion.left_out),
+        reason=conversion.left_out[0].reason if conversion.left_out else "",
+    )
 
 
 def _refuse_untrainable(train: Inspection | None, conversion: Conversion | None) -> None:

@@ -69,6 +69,24 @@ def test_a_typo_in_the_label_map_is_an_error_that_names_both_sides(folder: Path,
     assert document["suggested"]["ready"] is False
 
 
+def test_a_config_that_reads_the_data_with_a_wrong_label_map_is_not_ready_but_can_be(
+    folder: Path, records: Path
+):
+    shutil.copytree(records, folder / "records")
+    text = CONFIG.replace('"train.record"', '"records/train.record-*"')
+    text = text.replace('"eval.record"', '"records/val.record-*"')
+    (folder / "old.config").write_text(text.replace("labels.pbtxt", "wrong.pbtxt"))
+    names = [item.name for item in load_label_map(records / "label_map.pbtxt").item]
+    wrong = "".join(f'item {{ id: {i} name: "{n}x" }}\n' for i, n in enumerate(names, 1))
+    (folder / "wrong.pbtxt").write_text(wrong)
+    code, document = checked("records")
+    assert code == 1
+    (error,) = [each for each in document["errors"] if each["path"] == "train_input_reader"]
+    assert f"the label map '{names[0]}x'" in error["message"]
+    assert document["suggested"]["ready"] is True
+    assert pasted(document) == 0
+
+
 def test_one_record_file_without_a_split_is_trained_on_and_nothing_is_evaluated(
     folder: Path, records: Path
 ):

@@ -136,6 +136,18 @@ def test_what_is_left_out_is_named(tmp_path):
     assert "left out: 1 box in 1 image: cannot be read: 0.xml" in words(result.stdout)
 
 
+def test_much_that_is_left_out_is_the_first_thing_said(tmp_path):
+    voc(tmp_path / "pets")
+    for index in range(4):
+        (tmp_path / "pets" / f"{index}.jpg").write_bytes(b"no image")
+    result = run("fpnlite_320", "--data", "pets", "--out", "out")
+    said = "4 of 10 images (40%) are left out, most often because cannot be read"
+    assert words(result.stdout).startswith(f"warning {said}")
+    assert words(result.stdout).count(said) == 1
+    (warning, *_) = made("fpnlite_320", "--data", "pets", "--out", "again")["warnings"]
+    assert warning["message"] == said
+
+
 def test_several_sets_of_different_formats_become_one(tmp_path):
     voc(tmp_path / "pets")
     coco(tmp_path / "more")
@@ -154,6 +166,7 @@ def test_some_classes_are_kept_and_others_merged(tmp_path):
     voc(tmp_path / "pets")
     document = made("fpnlite_320", "--data", "pets", "--classes", "dog", "--out", "dogs")
     assert document["num_classes"] == 1
+    assert document["warnings"] == []  # what was asked for is not a doubt
     assert sum(split["images"] for split in document["splits"].values()) == 10
     assert sum(split["boxes"] for split in document["splits"].values()) == 5
     merged = made("fpnlite_320", "--data", "pets", "--map", "cat,dog=pet", "--out", "all")

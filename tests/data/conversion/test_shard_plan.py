@@ -59,6 +59,14 @@ def test_the_splits_of_the_data_are_kept_and_nothing_is_looked_at():
     assert not seen
 
 
+def test_a_share_that_the_splits_of_the_data_leave_without_use_is_said():
+    data = source(entry("a", "train"), entry("b", "val"))
+    (note,) = plan_shards(data, val=0.5).notes
+    assert note.startswith("The data has splits, which are kept: --val 0.5 is not used")
+    assert not plan_shards(data).notes
+    assert splits(plan_shards(data, val=0.5)) == {"a": "train", "b": "val"}
+
+
 @pytest.mark.parametrize("other", ["test", "val"])
 def test_images_beside_a_folder_of_test_images_are_for_training(other):
     plan = plan_shards(source(entry("a"), entry("b"), entry("c", other)))
@@ -110,6 +118,12 @@ def test_an_image_inside_of_its_annotation_is_looked_at_too():
     plan = plan_shards(source(*twins, *others), val=0.5)
     assert len({splits(plan)[name] for name in ("one", "two")}) == 1
     assert "2 of 10 images" in plan.notes[0]
+
+
+def test_a_class_that_the_label_map_lacks_has_no_part_in_the_split():
+    images = [replace(entry(name), class_counts={0: 1, 7: 2}) for name in "ab"]
+    images += [replace(entry("c"), class_counts={0: 1, 8: 1})]
+    assert not plan_shards(source(*images), val=0.3).notes
 
 
 def test_nothing_is_looked_at_without_a_share_for_val():

@@ -114,6 +114,12 @@ def test_a_link_to_nothing_is_a_file_that_cannot_be_read(tmp_path):
         data_files.read_bytes(f"{tmp_path}/broken.txt")
 
 
+def test_what_is_not_a_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (tmp_path / "a.txt").write_text("")
+    assert list(data_files.walk(str(tmp_path))) == ["a.txt"]
+
+
 def test_files_of_a_store_are_found_read_and_written(store):
     data_files.write_bytes("gs://cells/files/a.record", b"content")
     data_files.write_bytes("gs://cells/files/deep/b.record", b"")

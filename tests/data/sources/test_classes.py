@@ -16,6 +16,11 @@ def test_classes_of_equal_name_are_told_apart_and_said():
     assert "id 4" in notes[0]
 
 
+def test_a_class_whose_name_is_blank_gets_one_that_every_format_can_write():
+    label_map = build_classes({1: "cat", 2: "", 3: " \n"}).label_map
+    assert [item.name for item in label_map.item] == ["cat", "class_2", "class_3"]
+
+
 def test_keypoints_of_equal_name_share_an_id():
     points = {1: ["nose", "tail"], 2: ["nose", "beak"]}
     label_map = build_classes({1: "cat", 2: "bird"}, points).label_map

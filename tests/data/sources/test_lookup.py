@@ -20,6 +20,8 @@ from holdfast.errors import HoldfastError
         (["a.b.jpg"], "a.b", "a.b.xml", "a.b.jpg"),
         (["IMG_1.JPG"], "img_1.jpg", "all.csv", "IMG_1.JPG"),
         (["Img.jpg", "img.jpg"], "img.jpg", "all.csv", "img.jpg"),
+        (["a/my cat.jpg"], "my%20cat.jpg", "all.json", "a/my cat.jpg"),
+        (["my%20cat.jpg", "my cat.jpg"], "my%20cat.jpg", "all.json", "my%20cat.jpg"),
         (["cafe\u0301.jpg"], "caf\u00e9.jpg", "all.csv", "cafe\u0301.jpg"),
     ],
 )

@@ -34,6 +34,16 @@ def test_a_quote_that_is_not_closed_ends_with_its_line():
     assert [row.cells for row in table.rows()][1:] == [["1,2,3"], ["4", "5", "6"]]
 
 
+def test_a_name_in_quotes_goes_on_in_the_next_line():
+    table = find_table(split_lines(b'a,b,c\r\n1,"two\r\n\r\nlines",3\r\n4,5,6\r\n'), three_columns)
+    assert list(table.rows())[1:] == [(2, ["1", "two\n\nlines", "3"]), (5, ["4", "5", "6"])]
+
+
+def test_a_quote_that_is_closed_by_that_of_another_row_costs_only_its_own_row():
+    table = find_table(split_lines(b'a,b,c\n"1,2,3\n4,5,6\n7,"8",9\n'), three_columns)
+    assert [row.cells for row in table.rows()][2:] == [["4", "5", "6"], ["7", "8", "9"]]
+
+
 def test_text_that_means_nothing_is_not_a_table():
     assert find_table(split_lines(b"a b c\n"), three_columns) is None
     assert find_table(split_lines(b""), three_columns) is None

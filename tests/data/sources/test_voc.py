@@ -182,6 +182,26 @@ def test_a_box_without_numbers_stays_for_the_checks_to_find(folder):
     assert np.isnan(sample.boxes[0, :2]).all()
 
 
+def test_an_empty_file_is_named_and_its_image_is_not_called_unlabeled(folder):
+    write(folder / "Annotations/1.xml", thing("dog", (1, 2, 3, 4)))
+    (folder / "Annotations/2.xml").write_text("")
+    (folder / "Annotations/3.xml").write_text("<annotation><object>")
+    (folder / "Annotations/notes.xml").write_text("")
+    source = open_voc(str(folder))
+    assert [entry.place for entry in source.entries] == [f"Annotations/{n}.xml" for n in (1, 2, 3)]
+    with pytest.raises(HoldfastError, match="not valid XML: no element found"):
+        source.entries[1].read()
+    (note,) = source.notes
+    assert note == "Left out without an XML file: 1 image, such as JPEGImages/4.jpg."
+
+
+def test_text_in_utf_16_is_read(folder):
+    write(folder / "Annotations/1.xml", thing("día", (1, 2, 3, 4)))
+    text = (folder / "Annotations/1.xml").read_text()
+    (folder / "Annotations/1.xml").write_text(text, encoding="utf-16")
+    assert [item.name for item in open_voc(str(folder)).label_map.item] == ["día"]
+
+
 def test_images_without_annotation_are_said(folder):
     write(folder / "Annotations/1.xml")
     assert "Left out without an XML file: 3 images" in open_voc(str(folder)).notes[0]

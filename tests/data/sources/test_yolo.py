@@ -145,6 +145,21 @@ def test_classes_without_names_are_called_by_their_number(pair):
     assert "class_5" in source.notes[0]
 
 
+def test_classes_that_the_list_of_names_lacks_are_said(pair, tmp_path):
+    folder = pair("1.jpg", "1.txt", "0 0.5 0.5 0.2 0.4\n7 0.5 0.5 0.2 0.4\n7 0.5 0.5 0.2 0.4\n")
+    write(tmp_path / "classes.txt", "cat\ndog\n")
+    (note,) = open_yolo(folder).notes
+    assert note == "Only classes 0 to 1 have names: 2 boxes of class 7 left out."
+
+
+@pytest.mark.parametrize("names", ["{cat: 0}", "{0.5: cat}", "cat"])
+def test_names_of_a_form_that_yolo_does_not_have_are_refused(pair, tmp_path, names):
+    folder = pair("1.jpg", "1.txt")
+    write(tmp_path / "data.yaml", f"names: {names}\n")
+    with pytest.raises(HoldfastError, match=r"data\.yaml: `names` is neither a list of names"):
+        open_yolo(folder)
+
+
 def test_contradicting_names_are_refused(pair, tmp_path):
     folder = pair("images/1.jpg", "labels/1.txt")
     write(tmp_path / "classes.txt", "cat")

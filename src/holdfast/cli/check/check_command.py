@@ -52,7 +52,7 @@ def check(
         from holdfast.cli.check.check_data import look_at_data
 
         named = look_at_data(data, report.config, report.source.parent)
-        report = report.with_problems(named.problems)
+        report = report.with_problems((*named.problems, *named.as_it_is))
     advice = advise(report, overrides, named)
     if as_json:
         document: dict[str, Any] = report_json(report) | {"suggested": advice_json(advice)}

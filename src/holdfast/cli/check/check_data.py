@@ -33,6 +33,7 @@ class LookedAt:
     data: NamedData
     problems: tuple[Problem, ...]
     first: str | None = None
+    as_it_is: tuple[Problem, ...] = ()  # of the config that reads this data: the options mend them
 
 
 def look_at_data(location: str, config: TrainEvalPipelineConfig, folder: Path) -> LookedAt:
@@ -50,7 +51,8 @@ def look_at_data(location: str, config: TrainEvalPipelineConfig, folder: Path) -
     records = [file for file in find_records(location) if is_record_name(file)]
     if not records:
         return _look_at_annotations(location)
-    return _look_at_records(records, _label_map_of(config, folder))
+    looked_at = _look_at_records(records, _label_map_of(config, folder))
+    return replace(looked_at, as_it_is=_as_it_is(records, config, folder, looked_at))
 
 
 # TFRecords, made by anyone.
@@ -80,6 +82,26 @@ def _look_at_records(files: Sequence[str], usual_label_map: str) -> LookedAt:
         num_classes=_num_classes(label_map, names),
     )
     return LookedAt(data=data, problems=tuple(problems))
+
+
+def _as_it_is(
+    records: Sequence[str], config: TrainEvalPipelineConfig, folder: Path, looked_at: LookedAt
+) -> tuple[Problem, ...]:
+    """Judge records that the config reads already, but with another label map than theirs."""
+    reader = config.train_input_reader
+    inputs = reader.tf_record_input_reader if reader else None
+    given = {os.path.realpath(file) for file in records}
+    read = [
+        str(file)
+        for path in (inputs.input_path if inputs else ())
+        for file in find_files(path, folder).files
+    ]
+    read = [file for file in read if os.path.realpath(file) in given]
+    label_map = _label_map_of(config, folder)
+    if not read or not label_map or shown(label_map) == looked_at.data.label_map:
+        return ()
+    problems = _inspected(read, label_map, "train_input_reader").problems
+    return tuple(replace(problem, path="train_input_reader") for problem in problems)
 
 
 def _by_purpose(files: Sequence[str]) -> tuple[list[str], list[str]]:

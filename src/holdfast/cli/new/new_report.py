@@ -26,12 +26,15 @@ _CLASSES = 8  # named; the others are counted
 def print_made(made: Made) -> None:
     """Print what was made, what to know about it, and what to do next."""
     terminal = console()
+    doubts = made.prepared.doubts  # of the data: nothing below matters if they are right
+    terminal.print(problem_list(doubts))
     terminal.print(summary_panel(str(made.folder.config), _rows(made)))
     for note in made.notes:
         terminal.print(Text.assemble(("note: ", "bold"), note))
     for text in _left_out(made):
         terminal.print(Text.assemble(("left out: ", "bold yellow"), text))
-    terminal.print(problem_list([*made.check.errors, *made.warnings]))
+    others = [each for each in made.warnings if each not in doubts]
+    terminal.print(problem_list([*made.check.errors, *others]))
     if made.filling.start is None:
         _print_pretrained(terminal, made.recipe)
     terminal.print(Text.assemble(("\nNext: ", "bold green"), next_command(made)), soft_wrap=True)

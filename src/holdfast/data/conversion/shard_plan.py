@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError
 from holdfast.units import count_text
 
 IMAGES_PER_SHARD = 500
+USUAL_VAL = 0.2  # the share of val, if nobody asks for another
 DUPLICATE = "another image has the same source id"
 NO_SPLIT = "in none of the data's own splits"
 
@@ -49,7 +50,7 @@ class ShardPlan(NamedTuple):
 def plan_shards(
     source: Source,
     *,
-    val: float = 0.2,
+    val: float = USUAL_VAL,
     seed: int = 0,
     num_shards: int | None = None,
     keep_splits: bool = True,
@@ -74,6 +75,9 @@ def plan_shards(
         if keep_splits and named and val:
             note = f"The data has no split but {named.pop()}: {val:.0%} of it becomes val."
             own = own._replace(notes=(note, *own.notes))
+    elif val not in (0, USUAL_VAL):
+        note = f"The data has splits, which are kept: --val {val:g} is not used, unless --resplit."
+        own = own._replace(notes=(note, *own.notes))
     refused += [
         Refused(entry, NO_SPLIT) for entry, one in zip(entries, own.splits, strict=True) if not one
     ]
@@ -109,18 +113,22 @@ def _split(
     seen = unseen if source.independent else look_at(entries, progress)
     # What will be left out is no part of the share.
     usable = [index for index, glance in enumerate(seen) if glance.is_image]
+    names = {item.id - 1: item.name for item in source.label_map.item}
     images = [
         SplitImage(
             entries[index].image_path or entries[index].source_id,
-            Contents(entries[index].class_counts, entries[index].box_areas),
+            Contents(_known(entries[index].class_counts, names), entries[index].box_areas),
             seen[index].appearance,
         )
         for index in usable
     ]
-    names = {item.id - 1: item.name for item in source.label_map.item}
     split = split_images(images, val=val, seed=seed, class_names=names)
     splits = dict(zip(usable, split.splits, strict=True))
     return split._replace(splits=[splits.get(index, TRAIN) for index in range(len(entries))])
+
+
+def _known(counts: Mapping[int, int], names: Mapping[int, str]) -> dict[int, int]:
+    return {number: count for number, count in counts.items() if number in names}
 
 
 def _without_duplicates(entries: Iterable[Entry]) -> tuple[list[Entry], list[Refused]]:

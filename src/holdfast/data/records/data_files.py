@@ -221,10 +221,19 @@ def _walk_local(folder: str, relative: str, above: tuple[tuple[int, int], ...]) 
     shown = [each for each in entries if not each.name.startswith(".")]
     # A link that leads to itself is not a folder for os.path, and an error for entry.is_dir.
     folders = {each.name for each in shown if os.path.isdir(each.path)}
-    yield from (relative + each.name for each in shown if each.name not in folders)
+    yield from (
+        relative + each.name
+        for each in shown
+        if each.name not in folders and not _is_no_file(each.path)
+    )
     for each in shown:
         if each.name in folders - set(_OF_THE_SYSTEM):
             yield from _walk_local(each.path, f"{relative}{each.name}/", (*above, identity))
+
+
+def _is_no_file(path: str) -> bool:
+    """Tell pipes, sockets and devices, which may be waited for without end."""
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _unreadable_folder(folder: str, error: Exception) -> HoldfastError:

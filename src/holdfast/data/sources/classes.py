@@ -70,7 +70,7 @@ def _unique_names(names: Mapping[int, str]) -> tuple[dict[int, str], tuple[str, 
     unique: dict[int, str] = {}
     notes = []
     for number, name in sorted(names.items()):
-        chosen = name or f"class_{number}"
+        chosen = name if name.strip() else f"class_{number}"
         if chosen in unique.values():
             chosen = f"{chosen} ({number})"
             notes.append(f"Two classes are called {name!r}: id {number} is written as {chosen!r}.")

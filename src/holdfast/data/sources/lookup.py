@@ -6,6 +6,7 @@ import posixpath
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 from holdfast.data.records import data_files
 from holdfast.data.sources.image_files import EXTENSIONS
@@ -29,7 +30,7 @@ class ImageFinder:
             self._by_likeness[_likeness(stem(path))].append(path)
 
     def __contains__(self, name: str) -> bool:
-        return _likeness(stem(name)) in self._by_likeness
+        return _likeness(stem(self._as_stored(name))) in self._by_likeness
 
     def path(self, image: str) -> str:
         """Give the path to open of an image that was found."""
@@ -45,7 +46,7 @@ class ImageFinder:
         Annotations are moved and images converted: the folders and the ending of `name` count
         only where they tell files of the same name apart. If they do not, it is an error.
         """
-        name = name.replace("\\", "/")
+        name = self._as_stored(name.replace("\\", "/"))
         # Windows does not care about case, and a Mac writes é as e and an accent.
         alike = self._by_likeness.get(_likeness(stem(name)), [])
         candidates = self._by_stem.get(stem(name), alike)
@@ -61,6 +62,11 @@ class ImageFinder:
                 fix="Name the folder of the images with --images.",
             )
         return best[0]
+
+    def _as_stored(self, name: str) -> str:
+        """Give a name as files have it: some tools write that of a web address, `my%20cat.jpg`."""
+        known = "%" not in name or _likeness(stem(name)) in self._by_likeness
+        return name if known else unquote(name)
 
     def find_or_none(self, name: str, annotation: str) -> str | None:
         """Like find, but None if that cannot be decided."""

@@ -58,5 +58,8 @@ def xml_root(start: bytes) -> bytes:
 
 
 def head(path: str) -> bytes:
-    """Read the start of a file, without byte order mark and leading blanks."""
-    return data_files.read_bytes(path, HEAD_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()
+    """Read the start of a file as UTF-8, without byte order mark and leading blanks."""
+    start = data_files.read_bytes(path, HEAD_BYTES)
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        start = start.decode("utf-16", "ignore").encode(errors="ignore")
+    return start.removeprefix(codecs.BOM_UTF8).lstrip()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from holdfast.data.sources.plain_text import Line, PlainText
@@ -16,6 +18,7 @@ _SEPARATORS = (",", ";", "\t", "|")
 # Excel writes this line in front of the header and takes it out again.
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')
 _ROWS_LOOKED_AT = 20
+_LINES_OF_A_ROW = 10  # more than a name has
 
 
 class TableRow(NamedTuple):
@@ -32,11 +35,33 @@ class Table(NamedTuple):
     separator: str
 
     def rows(self) -> Iterator[TableRow]:
-        """Yield the rows that are not blank. A field never continues on the next line."""
-        for line in self.lines:
+        """Yield the rows that are not blank.
+
+        A field in quotes continues on the next line where that completes the row; a quote that
+        somebody forgot to close ends with its line, so that it costs no other row.
+        """
+        width, index = 0, 0
+        while index < len(self.lines):
+            line = self.lines[index]
             cells = _split(line.text, self.separator)
+            lines_taken = 1
+            if len(cells) < width and line.text.count('"') % 2:
+                cells, lines_taken = self._continued(index, width) or (cells, 1)
             if any(map(str.strip, cells)):
+                width = width or len(cells)
                 yield TableRow(line.number, cells)
+            index += lines_taken
+
+    def _continued(self, index: int, width: int) -> tuple[list[str], int] | None:
+        """Give the fields of a row of several lines, and how many; None if it is not one."""
+        following = self.lines[index : index + _LINES_OF_A_ROW]
+        text = following[0].text
+        for taken, (previous, line) in enumerate(pairwise(following), start=2):
+            text += "\n" * (line.number - previous.number) + line.text
+            if text.count('"') % 2 == 0:
+                cells = _split(text, self.separator)
+                return (cells, taken) if len(cells) == width else None
+        return None
 
     def first_rows(self) -> list[list[str]]:
         """Give some rows from the start, enough to know a table by."""
@@ -70,6 +95,7 @@ def _without_separator_line(lines: list[Line]) -> tuple[list[Line], Sequence[str
 
 def _split(line: str, separator: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+        lines = io.StringIO(line, newline="\n")
+        return next(csv.reader(lines, delimiter=separator, skipinitialspace=True), [])
     except csv.Error:  # a field of more than 128 KiB
         return line.split(separator)

@@ -19,10 +19,10 @@ from holdfast.data.sources.annotated_objects import (
     relative_areas,
 )
 from holdfast.data.sources.classes import build_classes, sorted_names
-from holdfast.data.sources.data_folder import open_folder
+from holdfast.data.sources.data_folder import DataFolder, open_folder
 from holdfast.data.sources.image_files import NO_SIZE, Size, take_picture
 from holdfast.data.sources.lookup import ImageFinder, stem
-from holdfast.data.sources.sniff import is_voc
+from holdfast.data.sources.sniff import head, is_voc, xml_root
 from holdfast.data.sources.source import Entry, Reading, Source, shortest_names
 from holdfast.data.sources.source_formats import DEFAULTS, OpenOptions, ending, source_format
 from holdfast.data.sources.voc_lists import VocLists, read_lists
@@ -74,15 +74,17 @@ def open_voc(location: str, options: OpenOptions = DEFAULTS) -> Source:
     """
     folder = open_folder(location, ending(".xml"), is_voc)
     finder = folder.images(options.images)
-    annotated = [_look(folder.root, path, finder) for path in folder.annotations]
+    # Of a single file, the others and what lists say about them does not matter.
+    whole = data_files.is_folder(location)
+    paths = sorted([*folder.annotations, *(_damaged(folder, finder) if whole else [])])
+    annotated = [_look(folder.root, path, finder) for path in paths]
     if not annotated:
         raise HoldfastError(f"{location} has no Pascal VOC annotations (XML files).")
     names = {item.name for file in annotated if file.annotation for item in file.annotation.objects}
     classes = build_classes(sorted_names(names))
     class_of = {item.name: item.id - 1 for item in classes.label_map.item}
     reader = _Reader(folder.root, finder, class_of)
-    # Of a single file, what the lists say about all the others does not matter.
-    lists = read_lists(location, folder.paths) if data_files.is_folder(location) else VocLists({})
+    lists = read_lists(location, folder.paths) if whole else VocLists({})
     return Source(
         format="voc",
         location=location,
@@ -136,13 +138,20 @@ def _whole(item: ElementTree.Element, path: str) -> int:
     return int(number) if math.isfinite(number) else 0
 
 
+def _damaged(folder: DataFolder, finder: ImageFinder) -> list[str]:
+    """Give the XML files of images that hold no XML at all: something happened to them."""
+    others = set(ending(".xml")(folder.paths)) - set(folder.annotations)
+    return [path for path in others if path in finder and not xml_root(head(folder.path(path)))]
+
+
 def _look(root: str, path: str, finder: ImageFinder) -> _File:
     content = data_files.read_bytes(data_files.join(root, path))
     fingerprint = hashlib.sha256(content).hexdigest()
     # What is wrong is told again when the image is read, which names it.
-    annotation = image = None
+    annotation, image = None, finder.find_or_none(stem(path), path)
     with suppress(HoldfastError):
         annotation = parse_annotation(content)
+        image = None
         image = _image(finder, annotation, path)
     return _File(path, annotation, image, fingerprint)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from holdfast.data.sources.yolo_labels import (
 from holdfast.data.sources.yolo_layout import LabeledImage, find_layout, label_paths
 from holdfast.data.sources.yolo_settings import Settings, names_classes, read_names, read_settings
 from holdfast.errors import HoldfastError
+from holdfast.units import count_text
 
 
 class _Reader(NamedTuple):
@@ -112,12 +113,23 @@ def _name_classes(
     names: dict[int, str], labels: Sequence[_Labels]
 ) -> tuple[dict[int, str], list[str]]:
     """Give label-map id -> name; without names, for the classes that are used."""
+    counts = sum((item.class_counts for item in labels), Counter[int]())
+    used = sorted(counts)
     if names:
-        return {number + 1: name for number, name in names.items()}, []
-    used = sorted({number for item in labels for number in item.class_counts})
+        return {number + 1: name for number, name in names.items()}, _without_name(names, counts)
     called = {number + 1: f"class_{number}" for number in used}
     where = "no data.yaml, classes.txt or obj.names"
     return called, [f"There is {where}: the classes are named {', '.join(called.values())}."]
+
+
+def _without_name(names: Mapping[int, str], counts: Mapping[int, int]) -> list[str]:
+    """Say which classes of the labels have no name, though others do."""
+    lacking = sorted(counts.keys() - names.keys())
+    if not lacking:
+        return []
+    boxes = count_text(sum(counts[number] for number in lacking), "box", "boxes")
+    which = f"class {', '.join(map(str, lacking[:10]))}"
+    return [f"Only classes {min(names)} to {max(names)} have names: {boxes} of {which} left out."]
 
 
 def _keypoint_names(settings: Settings, names: dict[int, str]) -> dict[int, list[str]]:

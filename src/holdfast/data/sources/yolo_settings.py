@@ -80,10 +80,15 @@ def names_classes(path: str) -> bool:
 def read_names(settings: Settings, location: str) -> dict[int, str]:
     """Give class -> name, 0-based, from data.yaml or else a file with a name a line; or {}."""
     match settings.values.get("names"):
-        case dict(names):
+        case dict(names) if all(str(number).isdecimal() for number in names):
             return {int(number): str(name) for number, name in names.items()}
         case list(names):
             return dict(enumerate(map(str, names)))
+        case dict() | str():
+            raise HoldfastError(
+                f"{settings.path}: `names` is neither a list of names nor numbers with names.",
+                fix="Write it as names: [cat, dog], or as names: {0: cat, 1: dog}.",
+            )
     folder = settings.folder if settings.path else location
     paths = [path for path in _near(folder, (".txt", ".names", ".labels")) if _holds_names(path)]
     texts = {data_files.read_bytes(path).decode("utf-8-sig", "replace") for path in paths}

@@ -43,7 +43,8 @@ class Reason(IntEnum):
 _TEXTS = {
     Reason.KEPT: "kept",
     Reason.NOT_A_NUMBER: "a coordinate is not a number",
-    Reason.PIXELS: "coordinates in pixels, not normalized to 0..1",
+    Reason.PIXELS: "far outside of the image: in pixels instead of 0..1, or drawn on an "
+    "image of another size",
     Reason.SWAPPED: "minimum and maximum are swapped",
     Reason.DEGENERATE: "no height or no width",
     Reason.OUTSIDE: "outside of the image",

@@ -77,24 +77,32 @@ def _doubts(statistics: Statistics, class_names: Collection[str] | None) -> Iter
     yield from _much_left_out(statistics)
 
 
-def _much_left_out(statistics: Statistics) -> Iterator[Problem]:
-    kinds = {
-        "image": (statistics.images, statistics.images_left_out),
-        "box": (statistics.boxes, statistics.boxes_left_out),
-    }
-    for noun, (kept, left_out) in kinds.items():
-        if left_out <= MUCH * (kept + left_out):
-            continue
-        counts = {each.reason: getattr(each, _PLURALS[noun]) for each in statistics.left_out}
-        reason = max(counts, key=lambda reason: counts[reason])
-        share = left_out / (kept + left_out)
-        yield Problem(
-            severity="warning",
-            message=f"{left_out} of {count_text(kept + left_out, noun, _PLURALS[noun])} "
-            f"({share:.0%}) are left out, most often because {reason}",
-            fix=LOOK,
-        )
-        return  # boxes of images that are left out are told by the images
+def much_left_out(
+    *, images: int, boxes: int, images_left_out: int, boxes_left_out: int, reason: str
+) -> tuple[Problem, ...]:
+    """Warn if more than a third of the images, or else of the boxes, is left out.
+
+    images and boxes are those kept; reason: the most frequent one.
+    """
+    # Boxes of images that are left out are told by the images.
+    for noun, kept, lost in (("image", images, images_left_out), ("box", boxes, boxes_left_out)):
+        if lost > MUCH * (kept + lost):
+            share = f"{lost} of {count_text(kept + lost, noun, _PLURALS[noun])}"
+            message = f"{share} ({lost / (kept + lost):.0%}) are left out, most often because"
+            return (Problem(severity="warning", message=f"{message} {reason}", fix=LOOK),)
+    return ()
+
+
+def _much_left_out(statistics: Statistics) -> tuple[Problem, ...]:
+    by_images = statistics.images_left_out > MUCH * (statistics.images + statistics.images_left_out)
+    counts = {each.reason: each.images if by_images else each.boxes for each in statistics.left_out}
+    return much_left_out(
+        images=statistics.images,
+        boxes=statistics.boxes,
+        images_left_out=statistics.images_left_out,
+        boxes_left_out=statistics.boxes_left_out,
+        reason=max(counts, key=lambda reason: counts[reason], default=""),
+    )
 
 
 _PLURALS = {"image": "images", "box": "boxes"}

@@ -105,7 +105,7 @@ def _advice(reason: str) -> str:
     advice = {
         Reason.NOT_A_NUMBER: "Write the records again: the tool divided by an image size of 0.",
         Reason.PIXELS: "Divide y by the image's height and x by its width when writing the "
-        "records.",
+        "records; if that was done, the images are smaller than those that were labeled.",
         Reason.SWAPPED: "Exchange minimum and maximum when writing the records.",
         Reason.DEGENERATE: "Correct or delete the boxes without height or width; often a click "
         "that was meant to be a box.",

@@ -72,7 +72,7 @@ def open_data(
         most_boxes=max((each.maximum for each in crowds if each), default=0),
         readers=prepared.readers,
         eval_split=prepared.eval_split,
-        notes=prepared.notes,
+        notes=(*map(str, prepared.doubts), *prepared.notes),
     )
 
 
