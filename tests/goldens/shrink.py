@@ -24,6 +24,8 @@ FOLDERS = {
     "faster_rcnn": "faster_rcnn_resnet50_v1_640x640_coco17_tpu-8",
     "mask_rcnn": "mask_rcnn_resnet101_atrous_256x256",
     "centernet": "centernet_resnet50_v2_512x512_kpts_coco17_tpu-8",
+    "faster_rcnn_fpn": "faster_rcnn_resnet50_fpn_128x192",
+    "centernet_fpn": "centernet_resnet50_v1_fpn_128x160",
 }
 # Predictions that are left out: they follow from others, or are detections.
 LEFT_OUT = ("final", "image_shape", "detection", "num_", "raw_", "proposal_boxes_normalized")
@@ -33,11 +35,12 @@ SAMPLES = 400  # of each array, spread evenly over what the large golden holds o
 
 
 def main(large: Path) -> None:
-    """Write one file for each family, and one with the images that all were given."""
+    """Write one file for each family that is there, and one with the images that all were given."""
     for family, folder in FOLDERS.items():
-        np.savez_compressed(HERE / f"{family}.npz", **shrink(large / folder))
-    inputs = np.load(large / FOLDERS["retinanet"] / "input.npz")
-    np.savez_compressed(HERE / "images.npz", images=inputs["image_uint8"])
+        if (large / folder).is_dir():
+            np.savez_compressed(HERE / f"{family}.npz", **shrink(large / folder))
+    if (whole := large / FOLDERS["retinanet"] / "input.npz").exists():
+        np.savez_compressed(HERE / "images.npz", images=np.load(whole)["image_uint8"])
 
 
 def shrink(folder: Path) -> dict[str, Any]:

@@ -28,7 +28,8 @@ RECIPES = {
     "efficientdet": "efficientdet_d0",
     "faster_rcnn": "faster_rcnn_resnet50_640",
 }
-FAMILIES = [*RECIPES, "ssd_inception_v2", "mask_rcnn", "centernet"]  # those have a config here
+CONFIGS = ["ssd_inception_v2", "mask_rcnn", "faster_rcnn_fpn", "centernet", "centernet_fpn"]
+FAMILIES = [*RECIPES, *CONFIGS]
 
 
 class SmallGolden:
@@ -61,9 +62,13 @@ class SmallGolden:
         return [name for name in arrays if name != "preprocessed" and "detection_" not in name]
 
     def _sampler(self):
-        """Draw, call by call, what the OD API drew."""
+        """Draw, call by call, what the OD API drew for one image after the other."""
         calls = iter(sorted(name for name in self.numbers if name.startswith("sampled/")))
-        return lambda candidates, positives, size: tf.constant(self.numbers[next(calls)])[None]
+
+        def draw(candidates, positives, size):
+            return tf.stack([self.numbers[next(calls)] for _ in range(self.num_images)])
+
+        return draw
 
     def _write_checkpoint(self, prefix: Path) -> tuple[set[str], Path]:
         gains = json.loads(str(self.numbers["gains"]))
