@@ -19,6 +19,7 @@ from holdfast.errors import HoldfastError
 from holdfast.units import count_text
 
 IMAGES_PER_SHARD = 500
+Look = Callable[[Sequence[Entry], Callable[[int, int], None]], list[Glance]]
 DUPLICATE = "another image has the same source id"
 NO_SPLIT = "in none of the data's own splits"
 
@@ -53,6 +54,7 @@ def plan_shards(
     seed: int = 0,
     num_shards: int | None = None,
     keep_splits: bool = True,
+    look: Look = look_at,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> ShardPlan:
     """Deal the images of a source to splits and shards; the seed decides, and nothing else.
@@ -69,7 +71,7 @@ def plan_shards(
     entries, refused = _without_duplicates(source.entries)
     own = _own_splits(entries) if keep_splits else None
     if own is None:
-        own = _split(source, entries, val, seed, progress)
+        own = _split(source, entries, val, seed, lambda entries: look(entries, progress))
         named = {entry.split for entry in entries if entry.split}
         if keep_splits and named and val:
             note = f"The data has no split but {named.pop()}: {val:.0%} of it becomes val."
@@ -101,12 +103,12 @@ def _split(
     entries: Sequence[Entry],
     val: float,
     seed: int,
-    progress: Callable[[int, int], None],
+    look: Callable[[Sequence[Entry]], list[Glance]],
 ) -> ImageSplit:
     if not val:
         return ImageSplit([TRAIN] * len(entries))
     unseen = [Glance(True, None)] * len(entries)
-    seen = unseen if source.independent else look_at(entries, progress)
+    seen = unseen if source.independent else look(entries)
     # What will be left out is no part of the share.
     usable = [index for index, glance in enumerate(seen) if glance.is_image]
     images = [
