@@ -17,6 +17,7 @@ from holdfast.cli.options import (
     LabelMapOption,
     MapOption,
     OverlapOption,
+    PartOption,
     SplitSeedOption,
     TileOption,
 )
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from holdfast.data.conversion.conversion_result import Conversion, IncidentGroup
     from holdfast.data.conversion.cut_tiles import TileRule
+    from holdfast.data.part_of_work import PartOfWork
     from holdfast.data.sources.source import Source
 
 
@@ -95,6 +97,7 @@ def convert(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first image or box that cannot be used.")
     ] = False,
+    part: PartOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Convert labeled images of any format to TFRecords and a label map, or back.
@@ -104,6 +107,8 @@ def convert(
     used is left out, counted and named; nothing is repaired. --to writes COCO, Pascal VOC, YOLO
     or CSV instead, from TFRecords too. --tile cuts large images into tiles, those of an image all
     into one split; what an edge cuts through is counted.
+
+    With --part, processes and machines share the work; a part that was killed is started again.
 
     Example: `holdfast convert 200@128 records --format synthetic`
 
@@ -117,9 +122,11 @@ def convert(
 
     load_tensorflow(imports)
     from holdfast.data.conversion.open_sources import DataOptions, open_sources
+    from holdfast.data.part_of_work import read_part
     from holdfast.data.sources.choose_classes import ClassChoice
 
-    _refuse_options(to, shards)
+    _refuse_options(to, {"--shards": shards, "--part": part})
+    portion = read_part(part) if part else None
     rule = tile_rule_of(to, tile, overlap, smallest_share, empty_tiles)
     how = DataOptions(
         format_name=format_name,
@@ -139,6 +146,7 @@ def convert(
             out,
             num_shards=shards,
             tile_rule=rule,
+            part=portion,
             val=val,
             seed=seed,
             keep_splits=not resplit,
@@ -149,19 +157,19 @@ def convert(
         typer.echo(json.dumps(result_json(result), indent=1, ensure_ascii=False))
     else:
         _print(result)
-    raise typer.Exit(0 if result.images else 1)
+    raise typer.Exit(0 if result.images or part else 1)
 
 
-def _refuse_options(to: str, shards: int | None) -> None:
+def _refuse_options(to: str, of_records: dict[str, object]) -> None:
     from holdfast.data.conversion.conversion_result import RECORDS
     from holdfast.data.writers.writer_formats import refuse_unknown_format
     from holdfast.errors import HoldfastError
 
     refuse_unknown_format(to)
-    if to != RECORDS and shards is not None:
-        raise HoldfastError(
-            f"--shards applies to TFRecords, not to --to {to}.", fix="Leave it out."
-        )
+    for option, value in of_records.items():
+        if to != RECORDS and value is not None:
+            what = f"{option} applies to TFRecords, not to --to {to}."
+            raise HoldfastError(what, fix="Leave it out.")
 
 
 def _write(
@@ -171,6 +179,7 @@ def _write(
     *,
     num_shards: int | None,
     tile_rule: TileRule | None,
+    part: PartOfWork | None,
     **options: Any,
 ) -> Conversion:
     from holdfast.data.conversion.conversion_result import RECORDS
@@ -179,7 +188,7 @@ def _write(
 
     if to == RECORDS:
         return convert_to_records(
-            source, out, num_shards=num_shards, tile_rule=tile_rule, **options
+            source, out, num_shards=num_shards, tile_rule=tile_rule, part=part, **options
         )
     return convert_to(to, source, out, **options)
 
@@ -206,6 +215,7 @@ def result_json(result: Conversion) -> dict[str, Any]:
         "remarks": [asdict(group) for group in result.remarks],
         "notes": list(result.notes),
         "shards_kept": result.shards_kept,
+        "part": result.part,
     }
 
 
@@ -226,6 +236,10 @@ def _print(result: Conversion) -> None:
     _print_groups(terminal, "changed", "bold", result.remarks)
     if result.shards_kept:
         terminal.print(_kept(result))
+    if result.part:
+        rest = "When all parts are done, the same command without --part puts them together."
+        terminal.print(Text(f"Part {result.part} is done. {rest}"))
+        return
     is_records = result.to == "tfrecord"
     terminal.print(
         Text(f"{'label_map_path' if is_records else 'label map'}: {result.label_map_path}")

@@ -56,6 +56,16 @@ FormatOption = Annotated[
         show_default=False,
     ),
 ]
+PartOption = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="N/COUNT",
+        help="Do only this part of the files, such as 3/16, while other processes or machines do "
+        "the others. The same command without --part then puts all of them together.",
+        show_default=False,
+    ),
+]
 LabelMapOption = Annotated[
     str | None,
     typer.Option(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -97,14 +97,13 @@ class RunMirror:
                 fix="Stop that one before you start this one again.",
             )
         self.problem = ""
+        here = self._files()
         try:
-            self._withdraw()
-            for name, path in self._changed():
-                self._upload(name, path)
-            for name in self._gone():
-                self._client.delete(self.place.below(name))
-                self._state.generations.pop(name)
-                self._state.uploaded.pop(name, None)
+            self._withdraw(here)
+            for name in self._changed(here):
+                self._upload(name)
+            for name in self._gone(here):
+                self._delete(name)
         except StoreError as error:
             self.problem = error.message
         self._save_state()
@@ -114,48 +113,48 @@ class RunMirror:
         """Upload the rest, with more patience; list the files that could not be."""
         self._client = StoreClient(patience_seconds=_LAST_SECONDS)
         self.push()
-        return tuple(name for name, _ in self._changed())
+        return tuple(self._changed(self._files()))
 
     def close(self) -> None:
         """Let another process train in the run."""
         self._lock.release()
         self._local_lock.release()
 
-    def _withdraw(self) -> None:
+    def _withdraw(self, here: Mapping[str, list[int]]) -> None:
         """Delete the markers of steps that are about to be written over."""
-        changed = {step_of(name) for name, _ in self._changed() if not _rank(name)} - {None}
-        for marker in [f"{step}/{MARKER_NAME}" for step in changed]:
+        steps = {step_of(name) for name in self._changed(here) if not _rank(name)} - {None}
+        for marker in [f"{step}/{MARKER_NAME}" for step in steps]:
             if marker in self._state.generations:
-                self._client.delete(self.place.below(marker))
-                self._state.generations.pop(marker)
-                self._state.uploaded.pop(marker, None)
+                self._delete(marker)
 
-    def _upload(self, name: str, path: Path) -> None:
-        status = path.stat()
+    def _upload(self, name: str) -> None:
+        path = self.folder / name
+        stamp = _stamp(path)
         self._state.generations[name] = self._client.upload(self.place.below(name), path)
-        self._state.uploaded[name] = [status.st_size, status.st_mtime_ns]
+        self._state.uploaded[name] = stamp
         if path.name in (MARKER_NAME, MANIFEST_NAME):
             self._save_state()
 
-    def _changed(self) -> list[tuple[str, Path]]:
-        """List the files to be uploaded, in their order: markers after what they stand for."""
-        found = []
-        for name, path in self._files().items():
-            status = path.stat()
-            if self._state.uploaded.get(name) != [status.st_size, status.st_mtime_ns]:
-                found.append((name, path))
-        return sorted(found, key=lambda each: (_rank(each[0]), each[0]))
+    def _delete(self, name: str) -> None:
+        self._client.delete(self.place.below(name))
+        self._state.generations.pop(name)
+        self._state.uploaded.pop(name, None)
 
-    def _gone(self) -> list[str]:
+    def _changed(self, here: Mapping[str, list[int]]) -> list[str]:
+        """List the files to be uploaded, in their order: markers after what they stand for."""
+        changed = [name for name, stamp in here.items() if self._state.uploaded.get(name) != stamp]
+        return sorted(changed, key=lambda name: (_rank(name), name))
+
+    def _gone(self, here: Mapping[str, list[int]]) -> list[str]:
         """List what is stored and no longer here; markers go before what they stand for."""
-        here = self._files()
         gone = [name for name in self._state.generations if name not in here]
         return sorted(gone, key=lambda name: (-_rank(name), name))
 
-    def _files(self) -> dict[str, Path]:
+    def _files(self) -> dict[str, list[int]]:
+        """Give the stamps of the files here that belong into the store."""
         paths = self.folder.rglob("*") if self.folder.is_dir() else ()
         names = {str(path.relative_to(self.folder)): path for path in paths if path.is_file()}
-        return {name: path for name, path in names.items() if _is_stored(name)}
+        return {name: _stamp(path) for name, path in names.items() if _is_stored(name)}
 
     def _meet(self, stored: dict[str, StoredObject], tell: Callable[[str], None]) -> None:
         """Decide whether this machine's folder or the store's run is newer, and go on with it."""
@@ -197,8 +196,7 @@ class RunMirror:
         for name in wanted:
             path = self._home / _FETCHING / name
             self._client.download(self.place.below(name), path)
-            status = path.stat()
-            self._state.uploaded[name] = [status.st_size, status.st_mtime_ns]
+            self._state.uploaded[name] = _stamp(path)
         os.rename(self._home / _FETCHING, self.folder)
 
     def _save_state(self) -> None:
@@ -210,6 +208,12 @@ def _read_state(path: Path) -> _State:
         return _State(**from_text(path.read_bytes()))
     except (OSError, ValueError, TypeError):
         return _State()
+
+
+def _stamp(path: Path) -> list[int]:
+    """Tell one version of a file from another: its size and time."""
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
 
 
 def _is_stored(name: str) -> bool:

@@ -67,7 +67,7 @@ def test_writing_replaces_the_whole_file_and_leaves_nothing_else(tmp_path):
 def test_temporaries_of_a_killed_writer_are_removed(tmp_path):
     (tmp_path / ".file.123").write_text("half")
     (tmp_path / ".other.123").write_text("not ours")
-    data_files.remove_temporaries(str(tmp_path / "file"))
+    data_files.remove_temporaries(str(tmp_path), ["file"])
     assert [entry.name for entry in tmp_path.iterdir()] == [".other.123"]
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from holdfast.cli.options import FormatOption, ImagesOption, ImportOption, JsonOption, UseOption
+from holdfast.cli.options import (
+    FormatOption,
+    ImagesOption,
+    ImportOption,
+    JsonOption,
+    PartOption,
+    UseOption,
+)
+from holdfast.units import count_text
 
 if TYPE_CHECKING:
     from holdfast.cli.inspect.inspect_readers import Opened
@@ -52,13 +60,15 @@ def inspect(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first image or box that is left out.")
     ] = False,
+    part: PartOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Count images, boxes and classes, and draw a contact sheet.
 
     Images and boxes that cannot be used are named, with the reason. The counts are stored next to
     the data until it changes. For a config, the contact sheet shows training images before and
-    after augmentation, and the anchors are compared with the boxes.
+    after augmentation, and the anchors are compared with the boxes. With --part, processes and
+    machines share the looking at TFRecords, also before a training.
 
     Exit code: 0 fine, 1 no usable image, 2 the data cannot be read at all.
 
@@ -70,6 +80,9 @@ def inspect(
     from holdfast.cli.inspect.inspect_readers import open_all
 
     opened = open_all(data, format_name, label_map, images, use or ())
+    if part is not None:
+        _look_at_part(opened, part, as_json)
+        return
     found = {name: _look(name, each, strict) for name, each in opened.sets.items()}
     covered = _cover(opened, found)
     if not as_json:
@@ -171,6 +184,33 @@ def _look(name: str, data: Any, strict: bool) -> Inspection:
         return inspect_data(
             data, strict=strict, progress=lambda done, total: report(done // scale, total // scale)
         )
+
+
+def _look_at_part(opened: Opened, text: str, as_json: bool) -> None:
+    """Keep what a part of the records shows; the call without a part makes the counts of it."""
+    from holdfast.cli.progress_bar import progress
+    from holdfast.data.part_of_work import read_part
+    from holdfast.data.survey.inspection import Records
+    from holdfast.data.survey.stored_observations import StoredObservations
+    from holdfast.errors import HoldfastError
+
+    part, images, files = read_part(text), 0, 0
+    for name, data in opened.sets.items():
+        if not isinstance(data, Records):
+            what = "--part applies to TFRecords."
+            raise HoldfastError(what, fix="`holdfast convert --part` makes TFRecords of the data.")
+        stored = StoredObservations(data.files, data.layout, data.names)
+        with progress(f"inspect {name}".strip(), "files") as report:
+            images += stored.store(part, report)
+        files += len(part.of(data.files))
+    if as_json:
+        typer.echo(json.dumps({"part": str(part), "files": files, "images": images}))
+        return
+    typer.echo(
+        f"Part {part} is done: {count_text(images, 'image')} looked at, "
+        f"{count_text(files, 'file')}. When all parts are done, the same command without --part "
+        "counts them."
+    )
 
 
 def _cover(opened: Opened, found: dict[str, Inspection]) -> Covered | None:

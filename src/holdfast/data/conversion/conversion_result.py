@@ -54,7 +54,8 @@ class Conversion:
     left_out: tuple[IncidentGroup, ...]
     remarks: tuple[IncidentGroup, ...]  # written, but not as the files say
     notes: tuple[str, ...]
-    shards_kept: int  # finished by an earlier call
+    shards_kept: int  # finished by an earlier call, or by the call of a part
+    part: str | None = None  # of which this is the result, such as "3/16"; None: of the whole
 
     @property
     def images(self) -> int:

@@ -20,6 +20,7 @@ from holdfast.units import count_text
 
 IMAGES_PER_SHARD = 500
 USUAL_VAL = 0.2  # the share of val, if nobody asks for another
+Look = Callable[[Sequence[Entry], Callable[[int, int], None]], list[Glance]]
 DUPLICATE = "another image has the same source id"
 NO_SPLIT = "in none of the data's own splits"
 
@@ -54,6 +55,7 @@ def plan_shards(
     seed: int = 0,
     num_shards: int | None = None,
     keep_splits: bool = True,
+    look: Look = look_at,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> ShardPlan:
     """Deal the images of a source to splits and shards; the seed decides, and nothing else.
@@ -70,7 +72,7 @@ def plan_shards(
     entries, refused = _without_duplicates(source.entries)
     own = _own_splits(entries) if keep_splits else None
     if own is None:
-        own = _split(source, entries, val, seed, progress)
+        own = _split(source, entries, val, seed, lambda entries: look(entries, progress))
         named = {entry.split for entry in entries if entry.split}
         if keep_splits and named and val:
             note = f"The data has no split but {named.pop()}: {val:.0%} of it becomes val."
@@ -105,12 +107,12 @@ def _split(
     entries: Sequence[Entry],
     val: float,
     seed: int,
-    progress: Callable[[int, int], None],
+    look: Callable[[Sequence[Entry]], list[Glance]],
 ) -> ImageSplit:
     if not val:
         return ImageSplit([TRAIN] * len(entries))
     unseen = [Glance(True, None)] * len(entries)
-    seen = unseen if source.independent else look_at(entries, progress)
+    seen = unseen if source.independent else look(entries)
     # What will be left out is no part of the share.
     usable = [index for index, glance in enumerate(seen) if glance.is_image]
     names = {item.id - 1: item.name for item in source.label_map.item}

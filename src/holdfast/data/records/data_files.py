@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob as local_glob
 import os
+import platform
 import posixpath
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -189,16 +190,19 @@ def refuse_not_utf8(path: str) -> None:
 
 
 def temporary_name(path: str) -> str:
-    """Name a file beside `path`, hidden, that no other process writes."""
-    return join(posixpath.dirname(path), f".{posixpath.basename(path)}.{os.getpid()}")
+    """Name a file beside `path`, hidden, that no other process of any machine writes."""
+    writer = f"{platform.node()}.{os.getpid()}"  # containers have equal numbers of processes
+    return join(posixpath.dirname(path), f".{posixpath.basename(path)}.{writer}")
 
 
-def remove_temporaries(path: str) -> None:
-    """Delete what writers of a file left behind when they were killed."""
-    folder, name = posixpath.split(path)
-    if is_folder(folder or "."):
-        left = [one for one in tf.io.gfile.listdir(folder or ".") if one.startswith(f".{name}.")]
-        for one in left:
+def remove_temporaries(folder: str, names: Iterable[str]) -> None:
+    """Delete what writers of files in a folder left behind when they were killed."""
+    if not is_folder(folder or "."):
+        return
+    starts = {f".{name}." for name in names}
+    hidden = [one for one in tf.io.gfile.listdir(folder or ".") if one.startswith(".")]
+    for one in hidden:
+        if any(one.startswith(start) for start in starts):
             tf.io.gfile.remove(join(folder, one))
 
 
@@ -206,6 +210,12 @@ def remove(path: str) -> None:
     """Delete a file if it is there."""
     if exists(path):
         tf.io.gfile.remove(path)
+
+
+def remove_folder(path: str) -> None:
+    """Delete a folder and all in it, if it is there."""
+    if is_folder(path):
+        tf.io.gfile.rmtree(path)
 
 
 def _walk_local(folder: str, relative: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:

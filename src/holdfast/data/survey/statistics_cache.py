@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -28,10 +26,15 @@ from holdfast.data.survey.statistics import (
     Statistics,
     gather,
 )
+from holdfast.data.survey.stored_observations import (
+    FORMAT,
+    StoredObservations,
+    digest,
+    is_protected,
+    layout_key,
+)
 from holdfast.errors import HoldfastError
 from holdfast.files import cache_folder
-
-FORMAT = 3  # to be raised whenever the same files would give other statistics
 
 OnEach = Callable[[Observation], None]
 
@@ -46,14 +49,24 @@ def record_statistics(
 ) -> Statistics:
     """Give the statistics of TFRecord files; read them only if no earlier reading is valid.
 
-    `names` is the label map, id -> name. `on_each` sees every observation while reading.
+    `names` is the label map, id -> name. `on_each` sees every observation while reading. What other
+    processes have stored of some files (`stored_observations.py`) is not looked at again.
     """
-    observations = observe_records(record_files, layout, names)
     if not use_cache:
-        return gather(observations, on_each=on_each)
-    setting = [list(record_files), _layout_key(layout), sorted((names or {}).items())]
+        return gather(observe_records(record_files, layout, names), on_each=on_each)
+    setting = [list(record_files), layout_key(layout), sorted((names or {}).items())]
     folder = posixpath.dirname(record_files[0]) if record_files else ""
-    return _cached(folder, setting, record_files, observations, on_each)
+
+    used: list[StoredObservations] = []
+
+    def observations() -> Iterator[Observation]:
+        used.append(StoredObservations(record_files, layout, names))
+        yield from used[0].observations()
+
+    found = _cached(folder, setting, record_files, observations(), on_each)
+    for each in used:
+        each.remove()
+    return found
 
 
 def source_statistics(
@@ -82,10 +95,10 @@ def _cached(
     observations: Iterable[Observation],
     on_each: OnEach,
 ) -> Statistics:
-    name = f".holdfast-statistics-{_digest([FORMAT, setting])[:16]}.json"
-    stamps = _digest([data_files.stamp(file) for file in read_files])
-    places = [data_files.join(str(cache_folder()), f"{_digest(folder)[:16]}{name}")]
-    if not _is_protected(folder):
+    name = f".holdfast-statistics-{digest([FORMAT, setting])[:16]}.json"
+    stamps = digest([data_files.stamp(file) for file in read_files])
+    places = [data_files.join(str(cache_folder()), f"{digest(folder)[:16]}{name}")]
+    if not is_protected(folder):
         places.insert(0, data_files.join(folder, name))
     for place in places:
         found = _load(place, stamps)
@@ -93,7 +106,7 @@ def _cached(
             return found
     statistics = gather(observations, on_each=on_each)
     # Files that were written to while they were read have no valid statistics.
-    if stamps == _digest([data_files.stamp(file) for file in read_files]):
+    if stamps == digest([data_files.stamp(file) for file in read_files]):
         _store(places, stamps, statistics)
     return statistics
 
@@ -120,25 +133,6 @@ def _store(places: Iterable[str], stamps: str, statistics: Statistics) -> None:
             HoldfastError
         ):  # a place that cannot be written; without any, the next run reads again
             continue
-
-
-def _is_protected(folder: str) -> bool:
-    """Tell whether a local folder is marked as read-only: that binds us even as root."""
-    try:
-        return "://" not in folder and not os.stat(folder or ".").st_mode & 0o222
-    except OSError:
-        return True
-
-
-def _layout_key(layout: RecordLayout) -> dict[str, Any]:
-    masks = layout.masks.value if layout.masks else None
-    class_ids = sorted(layout.class_ids.items()) if layout.class_ids is not None else None
-    lists = sorted(layout.lists)
-    return asdict(layout) | {"masks": masks, "class_ids": class_ids, "lists": lists}
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def _encoded(statistics: Statistics) -> dict[str, Any]:
