@@ -54,7 +54,7 @@ def whole_detector(shared: Path, family: str):
     if place.startswith(REAL):
         load_weights(detector, str(shared / REAL / "model.ckpt"), averages=False)
     else:
-        spread_weights(detector)
+        spread_weights(detector, rarer=4.0)
     return config, detector
 
 
