@@ -10,27 +10,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from results import (
+    MAP,
+    MAP_50,
+    KeptResults,
+    holdfast,
+    new_project,
+    print_table,
+    settings,
+    unseen_images,
+)
 
-PROJECT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
-CHECKPOINT = SHARED / "weights" / "ssd_mobilenet_v2_coco" / "model.ckpt"
-RECIPE, STEPS = "ssd_mobilenet_v2", 500
+RECIPE, WEIGHTS, STEPS = "ssd_mobilenet_v2", "ssd_mobilenet_v2_coco", 500
 DATA_SETS = ("bccd", "raccoon", "okra_yolo")
 RATES = (0.003, 0.01, 0.03)
 RATE = "train_config.optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate"
 BATCH_NORM = "model.ssd.feature_extractor.conv_hyperparams.batch_norm.train"
-MAP_50 = "DetectionBoxes_Precision/mAP@.50IOU"
-MAP = "DetectionBoxes_Precision/mAP"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +45,12 @@ class Cell:
 
 def main() -> None:
     arguments = _arguments()
-    results = _read(arguments.results)
+    results = KeptResults(arguments.results, key="cell")
     for cell in _cells(arguments.data, has_grid=not arguments.own):
         key = f"{cell.data} {cell.name}"
-        if key not in results:
-            metrics = _train(cell, arguments.work)
-            results[key] = {"map_50": metrics[MAP_50], "map": metrics[MAP]}
-            with arguments.results.open("a") as file:
-                file.write(json.dumps({"cell": key} | results[key]) + "\n")
-        print(f"{key}: {results[key]['map_50']:.3f}", flush=True)
-    Console().print(_table(results))
+        values = results.once(key, partial(_train, cell, arguments.work))
+        print(f"{key}: {values['map_50']:.3f}", flush=True)
+    _print(results.found)
 
 
 def _cells(data_sets: list[str], *, has_grid: bool) -> Iterator[Cell]:
@@ -72,43 +69,23 @@ def _cells(data_sets: list[str], *, has_grid: bool) -> Iterator[Cell]:
 
 def _train(cell: Cell, work: Path) -> dict[str, float]:
     folder = work / cell.data
-    if not (folder / "pipeline.config").exists():
-        data = ("--data", str(SHARED / "datasets" / cell.data))
-        options = ("--checkpoint", str(CHECKPOINT), "--steps", str(STEPS), "--out", str(folder))
-        _holdfast("new", RECIPE, *data, *options)
-    records = next(folder.glob("*_records"))
-    unseen = "test" if any(records.glob("test.record*")) else "val"
-    values = dict(cell.settings) | {
-        "eval_input_reader[0].tf_record_input_reader.input_path": f"{records}/{unseen}.record-*"
-    }
+    config = new_project(folder, RECIPE, cell.data, WEIGHTS, STEPS)
     run = work / "run"
     shutil.rmtree(run, ignore_errors=True)
-    sets = [text for name, value in values.items() for text in ("--set", f"{name}={value}")]
+    sets = settings({**cell.settings, **unseen_images(folder)})
     last = ("--evaluate-every", str(STEPS), "--checkpoint-every", str(STEPS), "--json")
-    document = _holdfast("train", str(folder / "pipeline.config"), "--run", str(run), *last, *sets)
-    metrics: dict[str, float] = json.loads(document)["metrics"]
-    return metrics
+    document = holdfast("train", str(config), "--run", str(run), *last, *sets)
+    metrics = json.loads(document)["metrics"]
+    return {"map_50": metrics[MAP_50], "map": metrics[MAP]}
 
 
-def _holdfast(*arguments: str) -> str:
-    command = [sys.executable, "-m", "holdfast", *arguments]
-    finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return finished.stdout
-
-
-def _table(results: Mapping[str, Mapping[str, float]]) -> Table:
+def _print(results: Mapping[str, Mapping[str, float]]) -> None:
     data_sets = list(dict.fromkeys(key.partition(" ")[0] for key in results))
-    names = list(dict.fromkeys(key.partition(" ")[2] for key in results))
-    table = Table("mAP at 0.5", *data_sets, box=None)
-    for name in names:
+    rows = []
+    for name in dict.fromkeys(key.partition(" ")[2] for key in results):
         found = (results.get(f"{data} {name}") for data in data_sets)
-        table.add_row(name, *(f"{each['map_50']:.3f}" if each else "-" for each in found))
-    return table
-
-
-def _read(path: Path) -> dict[str, dict[str, float]]:
-    lines = path.read_text().splitlines() if path.exists() else []
-    return {(values := json.loads(line)).pop("cell"): values for line in lines}
+        rows.append([name, *(f"{each['map_50']:.3f}" if each else "-" for each in found)])
+    print_table(("mAP at 0.5", *data_sets), rows)
 
 
 def _arguments() -> argparse.Namespace:

@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from results import MAP_50, holdfast, new_project, print_table, settings, unseen_images
 
-PROJECT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
-CHECKPOINT = SHARED / "weights" / "ssd_mobilenet_v2_coco" / "model.ckpt"
-RECIPE = "ssd_mobilenet_v2"
+RECIPE, WEIGHTS = "ssd_mobilenet_v2", "ssd_mobilenet_v2_coco"
 RATE = "train_config.optimizer.momentum_optimizer.learning_rate.cosine_decay_learning_rate"
-MAP_50 = "DetectionBoxes_Precision/mAP@.50IOU"
 ALL_IMAGES = 256  # more than there are
 
 
 def main() -> None:
     arguments = _arguments()
-    config = _project(arguments)
+    config = new_project(arguments.work / "project", RECIPE, "bccd", WEIGHTS, arguments.steps)
     float_run = arguments.start or _trained(config, arguments.work / "float", arguments.steps)
     quantized_run = _quantized(config, float_run, arguments)
     rows = [
@@ -36,40 +28,42 @@ def main() -> None:
         ("int8 after training", float_run, "int8"),
         ("int8 trained for", quantized_run, "int8"),
     ]
-    table = Table("", "mAP at 0.5, detector", "mAP, detector", "mAP, file", "MB", box=None)
-    for name, run, precision in rows:
-        exported = _exported(run, precision, arguments.work / name.replace(" ", "_"))
-        compared = exported["compared"]
-        table.add_row(
-            name,
-            f"{_evaluated(run):.3f}",
-            f"{compared['map_before']:.3f}",
-            f"{compared['map_after']:.3f}",
-            f"{exported['bytes'] / 1e6:.1f}",
-        )
-    Console().print(table)
+    print_table(
+        ("", "mAP at 0.5, detector", "mAP, detector", "mAP, file", "MB"),
+        (_row(*row, arguments.work) for row in rows),
+    )
 
 
-def _project(arguments: argparse.Namespace) -> Path:
-    """Make the config, which evaluates on images that no training sees."""
-    folder: Path = arguments.work / "project"
-    config = folder / "pipeline.config"
-    if not config.exists():
-        data = ("--data", str(SHARED / "datasets" / "bccd"), "--checkpoint", str(CHECKPOINT))
-        _holdfast("new", RECIPE, *data, "--steps", str(arguments.steps), "--out", str(folder))
-    return config
+def _row(name: str, run: Path, precision: str, work: Path) -> list[str]:
+    exported = _exported(run, precision, work / name.replace(" ", "_"))
+    compared = exported["compared"]
+    return [
+        name,
+        f"{_evaluated(run):.3f}",
+        f"{compared['map_before']:.3f}",
+        f"{compared['map_after']:.3f}",
+        f"{exported['bytes'] / 1e6:.1f}",
+    ]
 
 
 def _trained(config: Path, run: Path, steps: int, *options: str) -> Path:
     last = ("--evaluate-every", str(steps), "--checkpoint-every", str(min(steps, 100)))
     length = ("--run", str(run), "--steps", str(steps))
-    _holdfast("train", str(config), *length, *last, "--json", *_test_split(config), *options)
+    holdfast(
+        "train",
+        str(config),
+        *length,
+        *last,
+        "--json",
+        *settings(unseen_images(config.parent)),
+        *options,
+    )
     return run
 
 
 def _quantized(config: Path, start: Path, arguments: argparse.Namespace) -> Path:
     """Fine-tune what was trained in floating point, at a tenth of the rate."""
-    settings = {
+    changes = {
         "train_config.fine_tune_checkpoint": start.resolve(),
         "train_config.fine_tune_checkpoint_type": "full",
         f"{RATE}.learning_rate_base": arguments.rate,
@@ -77,20 +71,13 @@ def _quantized(config: Path, start: Path, arguments: argparse.Namespace) -> Path
         f"{RATE}.total_steps": arguments.quantized_steps,
         f"{RATE}.warmup_steps": arguments.quantized_steps // 10,
     }
-    sets = [text for name, value in settings.items() for text in ("--set", f"{name}={value}")]
     run = arguments.work / "quantized"
-    return _trained(config, run, arguments.quantized_steps, "--quantize", *sets)
-
-
-def _test_split(config: Path) -> tuple[str, str]:
-    records = next(config.parent.glob("*_records")).resolve()
-    field = "eval_input_reader[0].tf_record_input_reader.input_path"
-    return "--set", f"{field}={records}/test.record-*"
+    return _trained(config, run, arguments.quantized_steps, "--quantize", *settings(changes))
 
 
 def _evaluated(run: Path) -> float:
     """Evaluate the detector itself; one that is quantized is rounded as its file is."""
-    document = json.loads(_holdfast("evaluate", str(run), "--json"))
+    document = json.loads(holdfast("evaluate", str(run), "--json"))
     return float(document["metrics"][MAP_50])
 
 
@@ -99,15 +86,9 @@ def _exported(run: Path, precision: str, out: Path) -> dict[str, dict[str, float
     if not document.exists():
         form = ("--format", "tflite", "--precision", precision)
         rest = ("--images", str(ALL_IMAGES), "--out", str(out), "--json")
-        _holdfast("export", str(run), *form, *rest)
+        holdfast("export", str(run), *form, *rest)
     exported: dict[str, dict[str, float]] = json.loads(document.read_text())
     return exported
-
-
-def _holdfast(*arguments: str) -> str:
-    command = [sys.executable, "-m", "holdfast", *arguments]
-    finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return finished.stdout
 
 
 def _arguments() -> argparse.Namespace:

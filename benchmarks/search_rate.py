@@ -16,8 +16,7 @@ import time
 from importlib.resources import files
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from results import holdfast, print_table, settings
 
 from holdfast.runs.run import Run
 
@@ -37,12 +36,10 @@ def main() -> None:
     found = searched(config, options)
     losses = {rate: grid_loss(config, rate, options) for rate in GRID}
     best = min(losses, key=lambda rate: losses[rate])
-    table = Table("rate", METRIC)
-    for rate, loss in losses.items():
-        table.add_row(f"{rate:g}", f"{loss:.4g}")
+    rows = [(f"{rate:g}", f"{loss:.4g}") for rate, loss in losses.items()]
     rate = found["best"]["settings"]["learning-rate"]
-    table.add_row(f"search: {rate:g}", f"{found['best']['metric']:.4g}")
-    Console().print(table)
+    rows.append((f"search: {rate:g}", f"{found['best']['metric']:.4g}"))
+    print_table(("rate", METRIC), rows)
     states = [each["state"] for each in found["trials"]]
     print(", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)))
     factor = math.exp(abs(math.log(rate / best)))
@@ -68,10 +65,7 @@ def short(steps: int) -> list[str]:
         "train_config.batch_size": 8,
     }
     shared = ["--steps", str(steps), "--evaluate-every", str(steps // 3)]
-    return [
-        *shared,
-        *(part for path, value in given.items() for part in ("--set", f"{path}={value}")),
-    ]
+    return [*shared, *settings(given)]
 
 
 def searched(config: Path, options: argparse.Namespace) -> dict:
@@ -105,16 +99,10 @@ def grid_loss(config: Path, rate: float, options: argparse.Namespace) -> float:
         *("train", str(config), "--run", str(run), "--keep", "1", *short(options.steps)),
         *("--set", f"{RATE}.learning_rate_base={rate}"),
         *("--set", f"{RATE}.warmup_learning_rate={min(rate / 2, 5e-4):.3g}"),
+        bad_is_fine=True,
     )
     events = Run.open(run).read_events()
     return min(each.values["metrics"][METRIC] for each in events if each.kind == "evaluation")
-
-
-def holdfast(*arguments: str) -> None:
-    command = [sys.executable, "-m", "holdfast", *arguments]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode not in (0, 1):  # 1: it diverged, which is an answer
-        raise SystemExit(f"{' '.join(arguments)} ended with {done.returncode}")
 
 
 if __name__ == "__main__":

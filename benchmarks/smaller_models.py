@@ -12,23 +12,16 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from results import MAP_50, KeptResults, holdfast, new_project, print_table, settings, unseen_images
 
-PROJECT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("HOLDFAST_SHARED", PROJECT.parent / "shared"))
-CHECKPOINT = SHARED / "weights" / "ssdlite_mobilenet_v2_coco" / "model.ckpt"
-RECIPE = "ssdlite_mobilenet_v2"
+RECIPE, WEIGHTS = "ssdlite_mobilenet_v2", "ssdlite_mobilenet_v2_coco"
 WIDTH = "model.ssd.feature_extractor.depth_multiplier"
-MAP_50 = "DetectionBoxes_Precision/mAP@.50IOU"
 FULL = "full"
 
 
@@ -45,20 +38,15 @@ class Size:
 
 def make_bccd(folder: Path) -> Mapping[str, object]:
     """Let `holdfast new` write the project."""
-    if not (folder / "pipeline.config").exists():
-        data = ("--data", str(SHARED / "datasets" / "bccd"), "--checkpoint", str(CHECKPOINT))
-        _holdfast("new", RECIPE, *data, "--steps", str(REAL.steps), "--out", str(folder))
-    records = next(folder.glob("*_records"))
-    unseen = "test" if any(records.glob("test.record*")) else "val"
-    path = f"{records}/{unseen}.record-*"
-    return {"eval_input_reader[0].tf_record_input_reader.input_path": path}
+    new_project(folder, RECIPE, "bccd", WEIGHTS, REAL.steps)
+    return unseen_images(folder)
 
 
 def make_shapes(folder: Path) -> Mapping[str, object]:
     """Draw shapes, and take the config of `holdfast demo` with smaller images."""
     if not (folder / "data").exists():
         drawn = ("convert", "400@96", str(folder / "data"), "--format", "synthetic")
-        _holdfast(*drawn, "--val", "0.2")
+        holdfast(*drawn, "--val", "0.2")
     text = files("holdfast.config.recipes").joinpath("demo.config").read_text()
     (folder / "pipeline.config").write_text(text)
     sides = "model.ssd.image_resizer.fixed_shape_resizer"
@@ -97,14 +85,11 @@ class Trained:
 def main() -> None:
     arguments = _arguments()
     size = TINY if arguments.tiny else REAL
-    results = _read(arguments.results)
+    results = KeptResults(arguments.results, key="training")
     for each in _trainings(size, arguments.work, arguments.seeds):
-        if each.name not in results:
-            results[each.name] = _train(each, size, arguments.work)
-            with arguments.results.open("a") as file:
-                file.write(json.dumps({"training": each.name} | results[each.name]) + "\n")
-        print(f"{each.name}: {results[each.name]['map_50']:.3f}", flush=True)
-    Console().print(_table(results))
+        values = results.once(each.name, partial(_train, each, size, arguments.work))
+        print(f"{each.name}: {values['map_50']:.3f}", flush=True)
+    print_table(("", "mAP at 0.5", "MB", "MB zipped"), map(_row, results.found.items()))
 
 
 def _trainings(size: Size, work: Path, seeds: int) -> list[Trained]:
@@ -138,11 +123,11 @@ def _train(training: Trained, size: Size, work: Path) -> dict[str, float]:
         f"{size.rate}.total_steps": training.steps,
     }
     run = work / training.name.replace(", ", "_").replace(" ", "_")
-    sets = [text for name, value in fields.items() for text in ("--set", f"{name}={value}")]
+    sets = settings(fields)
     last = ("--evaluate-every", str(training.steps), "--checkpoint-every", "500", "--json")
     how = ("--seed", str(training.seed), *training.options)
     config = str(folder / "pipeline.config")
-    document = json.loads(_holdfast("train", config, "--run", str(run), *how, *last, *sets))
+    document = json.loads(holdfast("train", config, "--run", str(run), *how, *last, *sets))
     weights = run / "checkpoints" / f"step-{training.steps:08d}"
     return {"map_50": document["metrics"][MAP_50], **_bytes(weights)}
 
@@ -158,23 +143,10 @@ def _bytes(checkpoint: Path) -> dict[str, float]:
     return {"bytes": len(content), "zipped_bytes": len(gzip.compress(content))}
 
 
-def _holdfast(*arguments: str) -> str:
-    command = [sys.executable, "-m", "holdfast", *arguments]
-    finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return finished.stdout
-
-
-def _table(results: Mapping[str, Mapping[str, float]]) -> Table:
-    table = Table("", "mAP at 0.5", "MB", "MB zipped", box=None)
-    for name, each in results.items():
-        sizes = (f"{each[kind] / 1e6:.2f}" for kind in ("bytes", "zipped_bytes"))
-        table.add_row(name, f"{each['map_50']:.3f}", *sizes)
-    return table
-
-
-def _read(path: Path) -> dict[str, dict[str, float]]:
-    lines = path.read_text().splitlines() if path.exists() else []
-    return {(values := json.loads(line)).pop("training"): values for line in lines}
+def _row(kept: tuple[str, Mapping[str, float]]) -> list[str]:
+    name, each = kept
+    sizes = (f"{each[kind] / 1e6:.2f}" for kind in ("bytes", "zipped_bytes"))
+    return [name, f"{each['map_50']:.3f}", *sizes]
 
 
 def _arguments() -> argparse.Namespace:
@@ -183,9 +155,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=1, help="of the half-width trainings")
     parser.add_argument("--results", type=Path, default=Path("build/smaller_models.jsonl"))
     parser.add_argument("--work", type=Path, default=Path("build/smaller_models"))
-    arguments = parser.parse_args()
-    arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    return arguments
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ LINES = [
     {"config", "runs", "geometry"},
     {"store"},
     {"registry", "units", "pictures", "files", "progress", "parts", "extras"},
+    {"label_plates"},
     {"lettering"},
     {"errors"},
 ]

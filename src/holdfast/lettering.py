@@ -42,18 +42,38 @@ class Lettering(NamedTuple):
     missing: str  # the characters that no font has
 
 
-def text_width(text: str) -> int:
+def text_width(text: str, scale: float = 1.0) -> int:
     """Give the width of a text in pixels."""
     drawn = lettering(text)
-    return int(_PEN.textlength(drawn.text, drawn.font))
+    return int(_PEN.textlength(drawn.text, _scaled(drawn.font, scale)))
 
 
-def write(pen: ImageDraw.ImageDraw, corner: tuple[float, float], text: str, color: Color) -> None:
+def shortened_end(text: str, width: int, scale: float = 1.0) -> str:
+    """Cut the end off a text that is too wide; something of it stays.
+
+    >>> shortened_end("a long name", 60), shortened_end("a", 60)
+    ('a lon...', 'a')
+    """
+    if text_width(text, scale) <= width:
+        return text
+    while len(text) > 1 and text_width(f"{text}...", scale) > width:
+        text = text[:-1]
+    return f"{text.rstrip()}..."
+
+
+def write(
+    pen: ImageDraw.ImageDraw,
+    corner: tuple[float, float],
+    text: str,
+    color: Color,
+    scale: float = 1.0,
+) -> None:
     """Write one line of text; texts in different fonts stand on one line."""
     drawn = lettering(text)
     left, top = corner
-    baseline = top + _plain_font().getmetrics()[0]
-    pen.text((left, baseline), drawn.text, fill=color, font=drawn.font, anchor="ls")
+    baseline = top + _scaled(_plain_font(), scale).getmetrics()[0]
+    font = _scaled(drawn.font, scale)
+    pen.text((left, baseline), drawn.text, fill=color, font=font, anchor="ls")
 
 
 @cache
@@ -107,6 +127,12 @@ def _plain_font() -> Font:
     if not isinstance(font, ImageFont.FreeTypeFont):  # a Pillow that was built without FreeType
         raise RuntimeError("Pillow has no FreeType support: pip install --force-reinstall pillow")
     return font
+
+
+@cache
+def _scaled(font: Font, scale: float) -> Font:
+    """Give a font in another size."""
+    return font if scale == 1.0 else font.font_variant(size=FONT_SIZE * scale)
 
 
 @cache

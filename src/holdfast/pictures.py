@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from holdfast.label_plates import Frame, Plate, drawing_scale, placed_plates
 from holdfast.lettering import FONT_SIZE, LINE_HEIGHT, Color, text_width, write
 
 Pixels = NDArray[np.uint8]  # (H, W, 3)
@@ -64,17 +65,24 @@ def draw_objects(image: Pixels, objects: Objects, colors: Mapping[str, Color]) -
         for mask, label in zip(objects.masks, objects.labels, strict=True):
             _shade(shaded, mask, colors[label])
     picture = Image.fromarray(shaded)
-    pen = ImageDraw.Draw(picture)
+    pen, scale = ImageDraw.Draw(picture), drawing_scale(picture.size)
     frames = [_frame(box, picture.size) for box in objects.boxes]
     for frame, label in zip(frames, objects.labels, strict=True):
-        _draw_box(pen, frame, colors[label])
+        _draw_box(pen, frame, colors[label], round(scale))
     if objects.keypoints is not None:
         for points, label in zip(objects.keypoints, objects.labels, strict=True):
-            _draw_edges(pen, points * picture.size[::-1], objects.edges, colors[label])
-            _draw_keypoints(pen, points, picture.size, colors[label])
-    for frame, label in zip(frames, objects.labels, strict=True):
-        if len(frames) <= _LABEL_ALL or text_width(label) < frame[2] - frame[0]:
-            _draw_label(pen, frame, label, colors[label], picture.size)
+            places = points * picture.size[::-1]
+            _draw_edges(pen, places, objects.edges, colors[label], round(2 * scale))
+            _draw_keypoints(pen, places, colors[label], 4 * scale)
+    named = [
+        (frame, label)
+        for frame, label in zip(frames, objects.labels, strict=True)
+        if len(frames) <= _LABEL_ALL or text_width(label, scale) < frame[2] - frame[0]
+    ]
+    plates = placed_plates([frame for frame, _ in named], [text for _, text in named], picture.size)
+    # The first, which are the surest, lie on top where there is no room.
+    for plate, (_, label) in reversed(list(zip(plates, named, strict=True))):
+        _draw_label(pen, plate, colors[label], scale)
     return np.asarray(picture)
 
 
@@ -148,25 +156,23 @@ def _frame(box: NDArray[np.float32], size: tuple[int, int]) -> tuple[int, int, i
     )
 
 
-def _draw_box(pen: ImageDraw.ImageDraw, frame: tuple[int, int, int, int], color: Color) -> None:
+def _draw_box(pen: ImageDraw.ImageDraw, frame: Frame, color: Color, width: int) -> None:
     """Draw a colored line between two dark ones: visible on bright, dark and colored ground."""
     left, top, right, bottom = frame
     right, bottom = max(left, right), max(top, bottom)
-    for grow, shade in ((2, (0, 0, 0)), (-1, (0, 0, 0)), (1, color), (0, color)):
+    for grow, shade in ((width + 1, (0, 0, 0)), (-width, (0, 0, 0)), (width, color)):
         corners = (left - grow, top - grow, right + grow, bottom + grow)
         if corners[0] <= corners[2] and corners[1] <= corners[3]:
-            pen.rectangle(corners, outline=shade)
+            pen.rectangle(corners, outline=shade, width=2 * width if shade == color else 1)
 
 
 def _draw_keypoints(
-    pen: ImageDraw.ImageDraw,
-    points: NDArray[np.float32],
-    size: tuple[int, int],
-    color: Color,
+    pen: ImageDraw.ImageDraw, places: NDArray[np.float64], color: Color, radius: float
 ) -> None:
-    for y, x in points[np.isfinite(points).all(axis=-1)].tolist():
-        column, row = x * size[0], y * size[1]
-        pen.ellipse((column - 4, row - 4, column + 4, row + 4), fill=color, outline=(0, 0, 0))
+    """Draw a dot on each of the keypoints (K, 2) y, x in pixels that are there."""
+    for y, x in places[np.isfinite(places).all(axis=-1)].tolist():
+        corners = (x - radius, y - radius, x + radius, y + radius)
+        pen.ellipse(corners, fill=color, outline=(0, 0, 0))
 
 
 def _draw_edges(
@@ -174,27 +180,19 @@ def _draw_edges(
     points: NDArray[np.float64],
     edges: Sequence[tuple[int, int]],
     color: Color,
+    width: int,
 ) -> None:
     """Join keypoints (K, 2) y, x in pixels, where both are there."""
     for pair in edges:
         ends = points[list(pair)] if max(pair) < len(points) else np.zeros(0)
         if len(ends) and np.isfinite(ends).all():
-            pen.line([(x, y) for y, x in ends.tolist()], fill=color, width=2)
+            pen.line([(x, y) for y, x in ends.tolist()], fill=color, width=width)
 
 
-def _draw_label(
-    pen: ImageDraw.ImageDraw,
-    frame: tuple[int, int, int, int],
-    label: str,
-    color: Color,
-    size: tuple[int, int],
-) -> None:
-    """Write on a plate above the box, or inside where there is no room above."""
-    width, height = text_width(label) + 6, LINE_HEIGHT
-    left = max(0, min(frame[0] - 1, size[0] - width))
-    top = frame[1] - height if frame[1] >= height else frame[1]
-    pen.rectangle((left, top, left + width, top + height), fill=color, outline=(0, 0, 0))
-    write(pen, (left + 3, top + 1), label, _contrast(color))
+def _draw_label(pen: ImageDraw.ImageDraw, plate: Plate, color: Color, scale: float) -> None:
+    left, top, _, _ = plate.frame
+    pen.rectangle(plate.frame, fill=color, outline=(0, 0, 0))
+    write(pen, (left + 3, top + scale), plate.text, _contrast(color), scale)
 
 
 def _contrast(color: Color) -> Color:

@@ -75,8 +75,8 @@ def test_pictures_lie_as_the_images_do_and_show_something(project, tmp_path):
     assert written == ["12.png", "b.jpg", "inner/c.webp.png", "predictions.json"]
     with Image.open(out / "12.png") as picture:
         pixels = np.asarray(picture)
-    assert pixels.shape == (60, 80, 3)
-    assert (pixels != noise(60, 80)).any()
+    assert pixels.shape == (5 * 60, 5 * 80, 3)  # enlarged: labels would cover it
+    assert (pixels != noise(60, 80).repeat(5, axis=0).repeat(5, axis=1)).any()
     assert "images a second" in words(finished.out)
 
 

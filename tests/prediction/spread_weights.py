@@ -13,12 +13,15 @@ _HEADS = {
     "/box.offset.": ("box_offset", 0.2, 0.5),
     "/segmentation.": ("segmentation_heatmap", 3.0, 0.0),
 }
+_CLASSES = ("class_predictions_with_background", "object_center")
 
 
-def spread_weights(detector, seed: int = 0) -> None:
+def spread_weights(detector, seed: int = 0, *, rarer: float = 0.0) -> None:
     """Draw all weights anew, and scale those of the heads so that what they predict spreads.
 
-    Every comparison of detectors with plain fresh weights would pass: all their scores are equal.
+    rarer: by how much logits of classes are lower; with many classes and places the best of them
+    are all 1 otherwise. Every comparison of detectors with plain fresh weights would pass: all
+    their scores are equal.
     """
     draw = np.random.default_rng(seed)
     for variable in detector.weights:
@@ -35,6 +38,7 @@ def spread_weights(detector, seed: int = 0) -> None:
     for variable in detector.weights:
         for part, (field, spread, level) in _HEADS.items():
             if part in variable.path and hasattr(predictions, field):
+                level -= rarer if field in _CLASSES else 0.0
                 _scale(variable, getattr(predictions, field), spread, level, draw)
 
 

@@ -42,9 +42,9 @@ def picture(found):
 def test_the_picture_of_one_image_is_the_image_with_its_sure_boxes():
     image = np.full((60, 80, 3), 128, np.uint8)
     shown = picture(MODEL([image]))
-    assert shown.shape == image.shape
-    assert (shown[12:48, 16] != 128).any()  # the left side of the box of score 0.9
-    assert (shown[:8, :8] == 128).all()  # none of the one of score 0.1
+    assert shown.shape == (300, 400, 3)  # enlarged five times: labels would cover it
+    assert (shown[60:240, 80] != 128).any()  # the left side of the box of score 0.9
+    assert (shown[:40, :40] == 128).all()  # none of the one of score 0.1
 
 
 def test_several_images_are_a_sheet():

@@ -68,6 +68,8 @@ def refuse_places(root: Path, out: Path | None, coco: Path | None) -> None:
 class Pictures(Protocol):
     """Where drawn images go: a folder, or a video."""
 
+    least_side: int  # smaller images are drawn enlarged
+
     def add(self, found: PredictedImage, picture: Pixels) -> None:
         """Take the next picture."""
 
@@ -173,5 +175,6 @@ class PredictOutput:
             return
         unknown = label_colors([*self._colors, *sorted(set(seen.found.names))])
         colors = unknown if set(seen.found.names) - set(self._colors) else self._colors
-        picture = drawn_image(seen.pixels, seen.found, colors, self._model.edges)
+        edges, side = self._model.edges, pictures.least_side
+        picture = drawn_image(seen.pixels, seen.found, colors, edges, least_side=side)
         pictures.add(seen.found, picture)

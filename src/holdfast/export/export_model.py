@@ -152,7 +152,7 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
     samples = sample_images(job.config, job.folder, job.settings.images)
     job.tell(f"comparing on {len(samples.images)} images ({samples.source}) in {row.runtime}")
     tolerance = replace(row.tolerances[job.settings.precision], least_score=least_score(job.config))
-    original = [_outputs(job.detector, row, image) for image in samples.images]
+    original = [detector_outputs(job.detector, row, image) for image in samples.images]
     exported = row.run(job, path, samples.images)
     if job.settings.raw:
         original, exported = (list(map(best_raw_boxes, found)) for found in (original, exported))
@@ -192,7 +192,9 @@ def _advice(precision: ExportPrecision) -> str:
             return "Please report this with the config."
 
 
-def _outputs(detector: Detector, row: ExportFormat, image: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def detector_outputs(
+    detector: Detector, row: ExportFormat, image: NDArray[Any]
+) -> dict[str, NDArray[Any]]:
     """Detect in one image with the detector itself; what the format leaves out is left out."""
     inputs, sizes = detector.preprocess(tf.constant(image)[tf.newaxis])
     outputs = detection_outputs(detector, inputs, sizes)

@@ -25,12 +25,21 @@ def drawn_image(
     found: PredictedImage,
     colors: Mapping[str, Color],
     edges: Sequence[tuple[int, int]] = (),
+    *,
+    least_side: int = 0,
 ) -> Pixels:
-    """Draw masks, boxes, keypoints and labels; colors are by class name."""
+    """Draw masks, boxes, keypoints and labels; colors are by class name.
+
+    least_side: an image whose sides are all smaller is enlarged by a whole number, so that labels
+    do not cover it.
+    """
+    times = max(1, -(-least_side // max(pixels.shape[:2])))
+    pixels = pixels.repeat(times, axis=0).repeat(times, axis=1)
     texts = [f"{name} {score:.2f}" for name, score in zip(found.names, found.scores, strict=True)]
     masks = points = None
     if found.masks:
         masks = np.stack([dense_mask(part, found.height, found.width) for part in found.masks])
+        masks = masks.repeat(times, axis=1).repeat(times, axis=2)
     if found.keypoints is not None:
         is_sure = found.keypoints[..., 2:] >= _SURE
         points = np.where(is_sure, found.keypoints[..., :2], np.nan).astype(np.float32)
@@ -40,6 +49,8 @@ def drawn_image(
 
 class PictureFolder:
     """Pictures that lie in a folder as their images lie in another."""
+
+    least_side = 400  # of a picture: smaller images are enlarged
 
     def __init__(self, folder: Path, *, root: Path) -> None:
         self._folder, self._root = folder, root

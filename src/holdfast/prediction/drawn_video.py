@@ -18,6 +18,8 @@ _QUALITY = {"crf": "20", "preset": "veryfast"}
 class DrawnVideo:
     """An MP4 file with H.264, which has no name until it is finished."""
 
+    least_side = 0  # frames keep their size
+
     def __init__(self, path: Path, rate: Fraction) -> None:
         self._path, self._rate = path, rate
         self._file: Any = None

@@ -17,6 +17,7 @@ from holdfast.prediction.drawn_image import drawn_image
 from holdfast.prediction.predicted_image import predicted_image
 
 _LEAST_SCORE = 0.5  # as that of `holdfast predict`
+_LEAST_SIDE = 400  # smaller images are shown enlarged
 _MOST_SHOWN = 12
 _COLUMNS = 3
 
@@ -45,7 +46,8 @@ class ShownDetections(Detections):
         size = pixels.shape[0], pixels.shape[1]
         found = predicted_image(Path(), size, self, row, names=self.names, least_score=_LEAST_SCORE)
         known = [self.names[number] for number in sorted(self.names)]
-        return drawn_image(pixels, found, label_colors([*known, *found.names]), self.edges)
+        colors = label_colors([*known, *found.names])
+        return drawn_image(pixels, found, colors, self.edges, least_side=_LEAST_SIDE)
 
 
 def shown(
