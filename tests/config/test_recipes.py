@@ -23,8 +23,15 @@ from holdfast.config.recipes.box_sides import (
     box_at_input,
     judge_box_sides,
 )
-from holdfast.config.recipes.fill import Filling, FittedAnchors, Start, fill, recipe_model
-from holdfast.config.recipes.recipe import Recipe
+from holdfast.config.recipes.fill import (
+    Filling,
+    FittedAnchors,
+    Start,
+    fill,
+    recipe_model,
+    trained_by,
+)
+from holdfast.config.recipes.recipe import Recipe, Trained
 from holdfast.config.recipes.recipe_table import RECIPES, find_recipe
 from holdfast.config.recipes.schedule import (
     FEWEST_FINE_TUNING_STEPS,
@@ -117,7 +124,7 @@ def filling(recipe: Recipe, num_images: int = 1000, **changes: object) -> Fillin
         "num_classes": 2,
         "num_images": num_images,
         "most_boxes": 7,
-        "schedule": plan_schedule(recipe, num_images, fine_tunes="start" in changes),
+        "schedule": plan_schedule(recipe, num_images, trained=trained_by(changes.get("start"))),
         "train_reader": reader("train.record", **masks),
         "eval_reader": reader("val.record", shuffle=False, num_epochs=1, **masks),
         "start": None,
@@ -333,17 +340,17 @@ def test_without_held_out_images_there_is_no_evaluation(folder):
     recipe=st.sampled_from(list(RECIPES.values())),
     num_images=st.integers(1, 1_000_000),
     epochs=st.integers(1, 300),
-    fine_tunes=st.booleans(),
+    trained=st.sampled_from(Trained),
 )
-def test_a_schedule_suits_any_number_of_images(recipe, num_images, epochs, fine_tunes):
-    schedule = plan_schedule(recipe, num_images, WantedPace(epochs=epochs), fine_tunes=fine_tunes)
+def test_a_schedule_suits_any_number_of_images(recipe, num_images, epochs, trained):
+    schedule = plan_schedule(recipe, num_images, WantedPace(epochs=epochs), trained=trained)
     assert 1 <= schedule.batch_size <= min(num_images, recipe.batch_size)
-    fewest = FEWEST_FINE_TUNING_STEPS if fine_tunes else FEWEST_STEPS
+    fewest = FEWEST_FINE_TUNING_STEPS if trained is Trained.DETECTOR else FEWEST_STEPS
     assert fewest <= schedule.num_steps <= MOST_STEPS
     assert 0 < schedule.warmup_steps <= schedule.num_steps / 10
     assert 0 < schedule.warmup_learning_rate < schedule.learning_rate
     assert 1 <= schedule.averaged_steps <= schedule.num_steps / 10
-    pair = recipe.fine_tuning if fine_tunes else recipe.published
+    pair = recipe.rate(trained).rate
     ratio = schedule.batch_size / pair.batch_size
     expected = pair.learning_rate * (ratio**0.5 if pair.is_of_adam else ratio)
     assert schedule.learning_rate == pytest.approx(expected)

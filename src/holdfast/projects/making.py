@@ -14,7 +14,7 @@ from holdfast.config.facts.networks import detector_of
 from holdfast.config.label_map import largest_id
 from holdfast.config.paths import is_remote
 from holdfast.config.recipes.box_sides import MedianSizes, Sides, judge_box_sides
-from holdfast.config.recipes.fill import Filling, Start, fill, recipe_model
+from holdfast.config.recipes.fill import Filling, Start, fill, recipe_model, trained_by
 from holdfast.config.recipes.recipe import Recipe
 from holdfast.config.recipes.schedule import WantedPace, plan_schedule
 from holdfast.data.conversion.open_sources import DataOptions
@@ -158,9 +158,7 @@ def _filling(
         num_classes=num_classes,
         num_images=num_images,
         most_boxes=max(each.maximum for each in crowds if each),
-        schedule=plan_schedule(
-            fit.recipe, num_images, wishes.pace, fine_tunes=start is not None and start.is_detector
-        ),
+        schedule=plan_schedule(fit.recipe, num_images, wishes.pace, trained=trained_by(start)),
         train_reader=readers[TRAIN],
         eval_reader=readers[eval_split] if eval_split else None,
         start=start,

@@ -13,6 +13,7 @@ from rich.text import Text
 from holdfast.cli.convert_command import result_json
 from holdfast.cli.terminal import console, problem_list, summary_panel
 from holdfast.config.recipes.box_sides import box_at_input
+from holdfast.config.recipes.fill import trained_by
 from holdfast.config.recipes.recipe import Recipe
 from holdfast.config.summary import SummaryRow
 from holdfast.data.splitting.split_names import TEST, TRAIN
@@ -153,11 +154,9 @@ def _anchors(made: Made) -> str:
 
 
 def _rate(made: Made) -> str:
-    schedule, start = made.filling.schedule, made.filling.start
-    if start is not None and start.is_detector:
-        pair, origin = made.recipe.fine_tuning, "found for fine-tuning"
-    else:
-        pair, origin = made.recipe.published, "published"
+    schedule = made.filling.schedule
+    pair, reason = made.recipe.rate(trained_by(made.filling.start))
+    origin = "published" if reason == "Published" else "found for such weights"
     return (
         f"{schedule.learning_rate:.4g} ({origin}: {pair.learning_rate:g} for "
         f"{count_text(pair.batch_size, 'image')}), warm-up of {schedule.warmup_steps} steps, "

@@ -8,7 +8,7 @@ from importlib import resources
 from string import Template
 from textwrap import indent, wrap
 
-from holdfast.config.recipes.recipe import Recipe
+from holdfast.config.recipes.recipe import Recipe, Trained
 from holdfast.config.recipes.schedule import Schedule
 from holdfast.config.schema.anchor_generator import AnchorGenerator
 from holdfast.config.schema.input_reader import InputReader
@@ -39,6 +39,13 @@ class Start:
     def is_detector(self) -> bool:
         """Whether all but what predicts is trained already."""
         return self.kind != "classification"
+
+
+def trained_by(start: Start | None) -> Trained:
+    """Say what of a network the weights bring that it starts from; None: random ones."""
+    if start is None:
+        return Trained.NOTHING
+    return Trained.DETECTOR if start.is_detector else Trained.BACKBONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,18 +209,11 @@ def _steps_reason(schedule: Schedule, num_images: int) -> str:
 
 
 def _rate_reason(recipe: Recipe, filling: Filling) -> str:
-    schedule, start = filling.schedule, filling.start
-    own = f"{schedule.learning_rate:.4g} for {schedule.batch_size}"
-    if start is None or not start.is_detector:
-        rate = recipe.published
-        return (
-            f"Published: {rate.learning_rate:g} for a batch of {rate.batch_size}. {rate.rule}, "
-            f"that is {own}."
-        )
-    rate = recipe.fine_tuning
+    schedule = filling.schedule
+    rate, reason = recipe.rate(trained_by(filling.start))
     return (
-        f"{recipe.fine_tuning_reason}: {rate.learning_rate:g} for a batch of {rate.batch_size}. "
-        f"{rate.rule}, that is {own}."
+        f"{reason}: {rate.learning_rate:g} for a batch of {rate.batch_size}. {rate.rule}, that is "
+        f"{schedule.learning_rate:.4g} for {schedule.batch_size}."
     )
 
 

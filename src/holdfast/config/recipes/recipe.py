@@ -5,6 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+
+class Trained(Enum):
+    """What of a network has been trained before, when a training begins."""
+
+    NOTHING = "nothing"
+    BACKBONE = "backbone"
+    DETECTOR = "detector"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +42,13 @@ class RateForBatch:
         return "By the root of the batch sizes" if self.is_of_adam else "In proportion"
 
 
+class ReasonedRate(NamedTuple):
+    """A rate, and where it is from, in words."""
+
+    rate: RateForBatch
+    reason: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """A network as the OD API's model zoo has it, and how to train it on data of one's own."""
@@ -45,6 +62,7 @@ class Recipe:
     stages: int = 1  # 2: boxes from proposals, 3: masks, too
     batch_size: int  # unless the user says otherwise: fits into 8 GB or so
     published: RateForBatch  # for training from no weights
+    from_classifier: RateForBatch | None = None  # from a classifier's; None: the published one
     fine_tuning: RateForBatch  # for training from a detector's
     fine_tuning_reason: str  # where that one is from
     anchors: str = ""  # published ones: a comment and the generator; "" without any
@@ -56,6 +74,17 @@ class Recipe:
     sizes: Mapping[str, object] = field(default_factory=dict)  # other numbers of the template
     keras_epsilon: str = "0.001"  # of batch norm in the network that keras.applications trained
     batch_norm_margin: int = 8  # columns before what the template says of batch norm
+
+    def rate(self, trained: Trained) -> ReasonedRate:
+        """Give the learning rate for a training that begins with so much."""
+        match trained:
+            case Trained.DETECTOR:
+                return ReasonedRate(self.fine_tuning, self.fine_tuning_reason)
+            case Trained.BACKBONE if self.from_classifier is not None:
+                reason = "Found by trying, from a classifier's weights (docs/new.md)"
+                return ReasonedRate(self.from_classifier, reason)
+            case _:
+                return ReasonedRate(self.published, "Published")
 
     @property
     def network(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from holdfast.config.recipes.recipe import Recipe
+from holdfast.config.recipes.recipe import Recipe, Trained
 from holdfast.errors import HoldfastError
 
 # From a detector's weights half as many epochs suffice as from none.
@@ -50,18 +50,22 @@ class WantedPace:
 
 
 def plan_schedule(
-    recipe: Recipe, num_images: int, pace: WantedPace = WantedPace(), *, fine_tunes: bool = False
+    recipe: Recipe,
+    num_images: int,
+    pace: WantedPace = WantedPace(),
+    *,
+    trained: Trained = Trained.NOTHING,
 ) -> Schedule:
     """Fit the recipe's training to a number of images.
 
     The learning rate follows the batch size, in proportion or for Adam by the root: from the
-    published pair, or where a detector's weights are fine-tuned from the pair found for that.
+    published pair, or from the one found for weights that are trained already.
 
     Args:
         recipe: The network.
         num_images: To train on.
         pace: What the user asks for.
-        fine_tunes: Whether the weights are those of a detector.
+        trained: What of the network is trained already.
 
     Returns:
         Steps, batch size and learning rate.
@@ -71,10 +75,10 @@ def plan_schedule(
     >>> plan.batch_size, plan.num_steps, plan.learning_rate, plan.warmup_steps
     (16, 5000, 0.01, 500)
     """
+    fine_tunes = trained is Trained.DETECTOR
     batch_size = _batch_size(recipe, num_images, pace.batch_size, fine_tunes)
     num_steps = _num_steps(num_images, batch_size, pace, fine_tunes)
-    rate = recipe.fine_tuning if fine_tunes else recipe.published
-    learning_rate = rate.scaled(batch_size)
+    learning_rate = recipe.rate(trained).rate.scaled(batch_size)
     return Schedule(
         batch_size=batch_size,
         num_steps=num_steps,
