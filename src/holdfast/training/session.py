@@ -17,7 +17,6 @@ from holdfast.checkpoints.report import Report
 from holdfast.checkpoints.transfer import load_checkpoint
 from holdfast.config.facts.loading_kind import loading_kind
 from holdfast.config.schema.label_map_items import StringIntLabelMap, StringIntLabelMapItem
-from holdfast.config.schema.optimizer import Optimizer as OptimizerConfig
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.data.input.build_input import build_training_input, open_reader
@@ -52,15 +51,15 @@ from holdfast.pictures import Pixels
 from holdfast.progress import Progress
 from holdfast.training import build_training
 from holdfast.training.batch_norm_start import Refit, refit_batch_norms
+from holdfast.training.build_training_step import build_training_step
 from holdfast.training.cluster import is_chief
 from holdfast.training.distribution import own_part
 from holdfast.training.evaluation_pictures import build_gallery, draw_pictures
 from holdfast.training.peers.shared_work import evaluate_together
-from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.trained_variables import TrainedVariables
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.evaluation_pieces import EvaluationInPieces
-from holdfast.training.teaching.build_teaching import Student, build_teaching
+from holdfast.training.teaching.build_teaching import Student
 from holdfast.training.training_settings import TrainingSettings
 
 
@@ -269,48 +268,35 @@ class Session:
         return DataSet(records=records, statistics=statistics)
 
     def _step(self) -> TrainingStep:
-        train, settings = self.train_config, self.settings
-        optimizer = train.optimizer or OptimizerConfig()
-        variables, choice = self.trained.variables, settings.optimization
-        weights = None
-        if settings.class_weights is not None:
-            if self.detector.legacy.head == "heatmaps":
-                raise HoldfastError(
-                    "CenterNet takes no class weights: the peak of a heatmap counts in full, or "
-                    "not at all.",
-                    fix="Leave --class-weights out.",
-                )
-            weights = build_training.build_class_weights(
-                settings.class_weights,
-                self.data.statistics,
-                _label_map(self.data.records),
-                self.detector.num_classes,
-            )
-        student = Student(
-            detector=self.detector,
-            config=self.config,
-            folder=self.folder,
-            precision=settings.precision,
-        )
-        averages = build_training.build_averages(optimizer, variables)
-        return TrainingStep(
-            BatchLoss(
-                self.detector,
-                teaching=build_teaching(settings.teacher, student),
-                class_weights=weights,
-                penalizes=train.add_regularization_loss,
-                seed=settings.seed,
+        settings = self.settings
+        return build_training_step(
+            Student(
+                detector=self.detector,
+                config=self.config,
+                folder=self.folder,
+                precision=settings.precision,
             ),
-            build_training.build_optimizer(optimizer, variables, choice=choice.optimizer),
-            build_training.build_schedule(optimizer, choice.schedule),
-            variables=variables,
-            rules=build_training.build_gradient_rules(train, choice.clip_by_group),
-            averages=averages,
-            pruning=build_training.build_pruning(
-                choice.prune, self.detector, variables, averages, self.steps if choice.prune else 0
-            ),
-            loss_scale=build_training.build_loss_scale(settings.precision),
+            self.trained.variables,
+            choice=settings.optimization,
+            steps=self.steps if settings.optimization.prune else 0,
+            teacher=settings.teacher,
+            class_weights=self._class_weights(settings.class_weights),
             accumulation=settings.accumulation,
+            seed=settings.seed,
+        )
+
+    def _class_weights(self, choice: str | None) -> tuple[float, ...] | None:
+        if choice is None:
+            return None
+        if self.detector.legacy.head == "heatmaps":
+            raise HoldfastError(
+                "CenterNet takes no class weights: the peak of a heatmap counts in full, or not at "
+                "all.",
+                fix="Leave --class-weights out.",
+            )
+        label_map = _label_map(self.data.records)
+        return build_training.build_class_weights(
+            choice, self.data.statistics, label_map, self.detector.num_classes
         )
 
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from holdfast.config.schema.optimizer import Optimizer as OptimizerConfig
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.schema.train import TrainConfig
 from holdfast.data.input.evaluation_input import EvaluationBatch, LabeledTruth
@@ -23,12 +22,12 @@ from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.region_chunks import most_region_chunks
 from holdfast.models.layers.batch_norm import trains_batch_norm
 from holdfast.training import build_training
+from holdfast.training.build_training_step import build_training_step
 from holdfast.training.fitting.worst_batch import WorstBatch, WorstEvaluation
 from holdfast.training.session import compute_as, named_blocks
-from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.training_step import TrainingStep
 from holdfast.training.surviving.out_of_memory import release
-from holdfast.training.teaching.build_teaching import Student, build_teaching
+from holdfast.training.teaching.build_teaching import Student
 
 _TEXT_BYTES = 24  # of a string in a tensor, if it is short
 
@@ -132,7 +131,6 @@ def build_step(
 ) -> BuiltStep:
     """Build the detector and its step, on one device, as a training does."""
     train = config.train_config or TrainConfig()
-    optimizer = train.optimizer or OptimizerConfig()
     with tf.distribute.get_strategy().scope():
         detector = build_detector(config, precision=settings.precision)
         compute_as(detector, settings)
@@ -143,21 +141,13 @@ def build_step(
             folder=Path(config.folder),
             precision=settings.precision,
         )
-        step = TrainingStep(
-            BatchLoss(
-                detector,
-                teaching=build_teaching(teacher, student),
-                class_weights=class_weights,
-                penalizes=train.add_regularization_loss,
-                seed=seed,
-            ),
-            build_training.build_optimizer(optimizer, variables),
-            build_training.build_schedule(optimizer),
-            variables=variables,
-            rules=build_training.build_gradient_rules(train),
-            averages=build_training.build_averages(optimizer, variables),
-            loss_scale=build_training.build_loss_scale(settings.precision),
+        step = build_training_step(
+            student,
+            variables,
+            teacher=teacher,
+            class_weights=class_weights,
             accumulation=settings.accumulation,
+            seed=seed,
         )
     return BuiltStep(detector, step)
 
