@@ -44,6 +44,7 @@ bench-memory: .venv/installed
 # Hours: of some thirty trainings each takes 5 to 15 minutes.
 bench-accuracy: .venv/installed
 	$(BIN)/python benchmarks/fine_tuning.py
+	$(BIN)/python benchmarks/from_imagenet.py
 	$(BIN)/python benchmarks/quantized_accuracy.py
 	$(BIN)/python benchmarks/smaller_models.py
 	$(BIN)/python benchmarks/search_rate.py
