@@ -1,4 +1,4 @@
-"""How well detectors learn from a classifier's weights: RetinaNet, Faster and Mask R-CNN, CenterNet.
+"""How well detectors learn from a classifier's weights: RetinaNet, both R-CNNs and CenterNet.
 
 Each data set is made ready by `holdfast new`, from ImageNet's ResNet-50, trained, and judged on
 images that the training did not see; the masks of fruits and nuts on the 18 images that there are.
