@@ -28,7 +28,7 @@ from holdfast.export.limits import least_score, limited
 from holdfast.export.raw_boxes import best_raw_boxes
 from holdfast.export.sample_accuracy import sample_accuracy
 from holdfast.export.sample_images import EVALUATION, sample_images
-from holdfast.files import refuse_remote, write_text
+from holdfast.files import refuse_blocked, refuse_remote, write_text
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.detector import SingleStageDetector
@@ -56,6 +56,7 @@ class ExportEvidence:
             "unmatched": compared.unmatched,
             "largest_score_difference": compared.largest_score_difference,
             "smallest_iou": compared.smallest_iou,
+            "smallest_sure_iou": compared.smallest_sure_iou,
             "smallest_mask_iou": compared.smallest_mask_iou,
             "largest_keypoint_distance": compared.largest_keypoint_distance,
             "largest_raw_score_difference": compared.largest_raw_score_difference,
@@ -216,6 +217,7 @@ def _result(
 
 def _refuse_place(out: Path) -> None:
     refuse_remote(out, "an export")
+    refuse_blocked(out.parent, "--out")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise HoldfastError(
             f"{out} is there already, and an export replaces nothing.",
