@@ -10,7 +10,7 @@ import pytest
 from tests.export.test_saved_model_file import spread_detector
 from tests.models.detectors.center_net.small_centers import BOXES as CENTER_BOXES
 from tests.models.detectors.center_net.small_centers import center_net, keypoints
-from tests.prediction.spread_weights import noise, spread_weights
+from tests.prediction.spread_weights import favor_class, noise, spread_weights
 
 import holdfast
 from holdfast.config.schema.label_map_items import StringIntLabelMap
@@ -86,8 +86,8 @@ def test_float32_finds_what_the_detector_finds(family, tmp_path):
 def test_keypoints_of_a_center_net_are_found(tmp_path):
     detector = holdfast.build_detector(center_net(CENTER_BOXES + DOG_KEYPOINTS))
     spread_weights(detector)
-    found = outputs(detector, IMAGES[0])["detection_keypoints"]
-    assert np.ptp(found) > 0.2  # keypoints of a class that is not found are 0 everywhere
+    favor_class(detector, 1)  # of a class that is not found keypoints are 0 everywhere
+    assert np.ptp(outputs(detector, IMAGES[1])["detection_keypoints"]) > 0.2
     comparison = compared(detector, "float32", tmp_path / "model.tflite")
     assert comparison.largest_keypoint_distance < 1e-3
 
@@ -130,6 +130,7 @@ def test_int8_of_a_center_net_finds_peaks_in_floats(tasks, tmp_path, monkeypatch
     monkeypatch.setattr(tflite_file, "images_of_reader", lambda *arguments: iter(pictures))
     detector = holdfast.build_detector(center_net(CENTER_BOXES + tasks))
     spread_weights(detector)
+    favor_class(detector, 1)
     job, path = job_of(detector, "int8"), tmp_path / "model.tflite"
     ROW.write(job, path)
     original = [outputs(detector, image) for image in IMAGES]
@@ -139,7 +140,7 @@ def test_int8_of_a_center_net_finds_peaks_in_floats(tasks, tmp_path, monkeypatch
     comparison = compare(original, found, tolerance, has_fixed_places=False)
     print(comparison)
     assert not comparison.unmatched
-    assert comparison.largest_score_difference < 0.1
+    assert comparison.largest_score_difference < 0.15
     model = LitertModel(path)
     assert model.takes_pixels
     details = model._interpreter.get_output_details()
