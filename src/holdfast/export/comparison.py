@@ -27,6 +27,7 @@ class Tolerance:
     sure_iou: float = 0.99  # of objects at anchors that the detector is sure of
     mask_iou: float = 0.98
     keypoint: float = 1e-3  # of the image's side
+    least_keypoint_score: float = 0.0  # keypoints below it are guesses, and are not compared
     least_score: float = 0.0  # what the detector does not give below
     # An object that one of the two finds alone is not missed if the other has one of its class that
     # overlaps it by more than this: of boxes as good as each other, suppression keeps either.
@@ -97,8 +98,7 @@ def compare(
                 name = "detection_masks"
                 masks.append(_mask_iou(first[name][row], second[name][other]))
             if "detection_keypoints" in first:
-                name = "detection_keypoints"
-                points.append(float(np.abs(first[name][row] - second[name][other]).max()))
+                points += _keypoint_distances(first, row, second, other, tolerance)
     return ExportComparison(
         images=len(original),
         objects=objects,
@@ -112,6 +112,18 @@ def compare(
         if has_fixed_places or not objects
         else None,
     )
+
+
+def _keypoint_distances(
+    first: Found, row: int, second: Found, other: int, tolerance: Tolerance
+) -> list[float]:
+    """Give how far the keypoints of an object are off, of those that are sure enough."""
+    name = "detection_keypoints"
+    distances = np.abs(first[name][row] - second[name][other]).max(axis=-1)  # (K,)
+    scores = first.get("detection_keypoint_scores")
+    is_sure = True if scores is None else scores[row] >= tolerance.least_keypoint_score
+    kept: list[float] = distances[np.broadcast_to(is_sure, distances.shape)].tolist()
+    return kept
 
 
 def _raw_difference(

@@ -164,7 +164,7 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
             f"The export finds something else than the detector: {comparison.unmatched} of "
             f"{comparison.objects} objects unmatched, scores up to "
             f"{comparison.largest_score_difference:.2g} off, boxes' smallest IoU "
-            f"{comparison.smallest_iou:.4f}{_raw_text(comparison)}.",
+            f"{comparison.smallest_iou:.4f}{_anchor_text(comparison)}.",
             fix=f"Nothing was written. {_advice(job.settings.precision)}",
         )
     before = after = None
@@ -178,9 +178,11 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
     )
 
 
-def _raw_text(comparison: ExportComparison) -> str:
-    raw = comparison.largest_raw_score_difference
-    return "" if raw is None else f", scores before suppression up to {raw:.2g} off"
+def _anchor_text(comparison: ExportComparison) -> str:
+    """Say what is known of detectors with anchors only."""
+    raw, sure = comparison.largest_raw_score_difference, comparison.smallest_sure_iou
+    text = "" if sure is None else f" ({sure:.4f} above a score of 0.5)"
+    return text if raw is None else f"{text}, scores before suppression up to {raw:.2g} off"
 
 
 def _advice(precision: ExportPrecision) -> str:
