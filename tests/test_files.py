@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import HoldfastError
-from holdfast.files import broken_url, refuse_remote, write_text
+from holdfast.files import broken_url, refuse_blocked, refuse_remote, write_text
 
 
 def test_the_text_is_written_as_utf8_without_changing_line_ends(tmp_path: Path):
@@ -64,3 +64,11 @@ def test_a_url_is_known_by_what_pathlib_left_of_it(url: str):
 def test_a_local_path_is_no_url(path: str):
     assert broken_url(Path(path)) is None
     refuse_remote(Path(path), "a run")
+
+
+def test_a_file_in_the_way_of_a_folder_is_told(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(b"")
+    refuse_blocked(tmp_path / "new" / "inner", "--out")
+    for folder in (tmp_path / "a.jpg", tmp_path / "a.jpg" / "inner"):
+        with pytest.raises(HoldfastError, match=r"--out: .*a\.jpg is a file"):
+            refuse_blocked(folder, "--out")

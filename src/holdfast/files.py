@@ -70,3 +70,16 @@ def refuse_remote(path: str | Path, what: str) -> None:
             f"{url} is remote, and {what} has to be on this machine.",
             fix="Name a local folder, and copy it afterwards.",
         )
+
+
+def refuse_blocked(folder: Path, what: str) -> None:
+    """Raise where a file is in the way of a folder to be made: before any work, not after it.
+
+    what: who wants the folder, such as `--out`.
+    """
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise HoldfastError(
+                f"{what}: {place} is a file, and a folder is needed there.",
+                fix="Give another place.",
+            )

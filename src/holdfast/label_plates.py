@@ -52,9 +52,9 @@ def placed_plates(
     for frame, label in zip(frames, labels, strict=True):
         text = shortened_end(label, size[0] - 2 * _MARGIN, scale)
         wide, high = text_width(text, scale) + 2 * _MARGIN, round(LINE_HEIGHT * scale)
-        left = max(0, min(frame[0] - 1, size[0] - wide))
+        left = max(0, min(frame[0] - 1, size[0] - 1 - wide))
         tops = (frame[1] - high, frame[1], frame[3] + 2, frame[3] - high)
-        inside = [top for top in tops if 0 <= top <= size[1] - high] or [0]
+        inside = [top for top in tops if 0 <= top < size[1] - high] or [0]
         places = [(left, top, left + wide, top + high) for top in inside]
         taken = [plate.frame for plate in placed]
         free = (each for each in places if not any(_overlap(each, other) for other in taken))

@@ -150,6 +150,12 @@ def test_what_is_there_is_not_replaced(project, exported):
     assert json.loads((folder / "export.json").read_text()) == document
 
 
+def test_a_file_in_the_way_is_told_before_any_work(project, exported):
+    finished = export(project, "--out", exported[0] / "export.json" / "inner")
+    assert finished.code == 2
+    assert "export.json is a file, and a folder is needed there" in words(finished.err)
+
+
 def test_a_config_alone_is_refused(project, tmp_path):
     finished = holdfast("export", project / "pipeline.config", "--out", tmp_path / "none")
     assert finished.code == 2

@@ -26,6 +26,7 @@ def project(tmp_path_factory):
     Image.fromarray(noise(50, 50, 2)).save(photos / "inner" / "c.webp", lossless=True)
     (photos / "broken.jpg").write_bytes((photos / "b.jpg").read_bytes()[:200])
     (photos / "text.png").write_text("not an image")
+    (photos / "gone.jpg").symlink_to("nowhere.jpg")
     return folder
 
 
@@ -60,7 +61,8 @@ def test_the_document_says_what_the_model_finds(project, tmp_path):
 def test_files_that_cannot_be_read_are_named_and_passed_over(project):
     finished = predict(project, project / "photos", "--json")
     unreadable = json.loads(finished.out)["unreadable"]
-    assert [each["file"].rpartition("/")[2] for each in unreadable] == ["broken.jpg", "text.png"]
+    names = [each["file"].rpartition("/")[2] for each in unreadable]
+    assert names == ["broken.jpg", "gone.jpg", "text.png"]
     assert all(each["why"] for each in unreadable)
     assert "not readable:" in finished.err
     nothing = predict(project, project / "photos" / "text.png", "--json")
@@ -119,6 +121,10 @@ def test_one_tile_as_large_as_the_image_finds_the_same(project):
     [
         (("gone",), "There is no"),
         (("photos", "--out", "photos"), "pictures would replace them"),
+        (("photos", "--out", "pipeline.config"), "pipeline.config is a file"),
+        (("photos", "--out", "pipeline.config/found"), "pipeline.config is a file"),
+        (("photos", "--coco", "photos"), "photos is a folder, and the results are one file"),
+        (("photos", "--coco", "pipeline.config/a.json"), "pipeline.config is a file"),
         (("photos", "--overlap", 0.5), "no tiles are asked for"),
         (("checkpoints",), "holds no image"),
     ],

@@ -93,3 +93,27 @@ def test_scores_of_anchors_are_always_compared_row_by_row():
 
 def one_raw(scores):
     return {"raw_detection_scores": scores}
+
+
+def test_boxes_of_sure_objects_at_anchors_are_held_to_a_limit_of_their_own():
+    near = found([(0.1, 0.1, 0.5, 0.45), SECOND], [0.8, 0.7999])  # overlaps the first by 0.875
+    assert is_same(TWO, near, fixed=True, iou=0.5, sure_iou=0.8)
+    assert not is_same(TWO, near, fixed=True, iou=0.5, sure_iou=0.9)
+    assert is_same(TWO, near, iou=0.5, sure_iou=0.9)  # of a CenterNet
+    weak = [found([box, SECOND], [0.4, 0.3]) for box in (FIRST, (0.1, 0.1, 0.5, 0.45))]
+    assert is_same(*weak, fixed=True, iou=0.5, sure_iou=0.9)
+
+
+def test_keypoints_are_compared_unless_they_are_guesses():
+    points = np.zeros((4, 2, 2), np.float32)
+    moved = points.copy()
+    moved[0, 1] = 0.3
+    scores = np.array([[0.9, 0.1]] * 4, np.float32)
+    one, other = (
+        TWO | {"detection_keypoints": each, "detection_keypoint_scores": scores}
+        for each in (points, moved)
+    )
+    assert is_same(one, one)
+    assert not is_same(one, other)
+    assert is_same(one, other, least_keypoint_score=0.2)
+    assert not is_same(one, other, least_keypoint_score=0.05)

@@ -10,7 +10,7 @@ import pytest
 from tests.export.test_saved_model_file import spread_detector
 from tests.models.detectors.center_net.small_centers import BOXES as CENTER_BOXES
 from tests.models.detectors.center_net.small_centers import center_net, keypoints
-from tests.prediction.spread_weights import noise, spread_weights
+from tests.prediction.spread_weights import favor_class, noise, spread_weights
 
 import holdfast
 from holdfast.config.schema.label_map_items import StringIntLabelMap
@@ -25,6 +25,8 @@ from holdfast.runtimes.litert_model import LitertModel
 
 ROW = FORMATS[FormatName.TFLITE]
 IMAGES = [noise(64, 80), noise(64, 80, 1), noise(90, 40, 2)]
+NOSE = 'keypoint_label_to_std { key: "nose" value: 0.5 }'
+DOG_KEYPOINTS = keypoints("dog", "dog").replace(NOSE, "")
 
 
 def job_of(detector, precision, **changes):
@@ -82,8 +84,10 @@ def test_float32_finds_what_the_detector_finds(family, tmp_path):
 
 @pytest.mark.slow
 def test_keypoints_of_a_center_net_are_found(tmp_path):
-    detector = holdfast.build_detector(center_net(CENTER_BOXES + keypoints()))
+    detector = holdfast.build_detector(center_net(CENTER_BOXES + DOG_KEYPOINTS))
     spread_weights(detector)
+    favor_class(detector, 1)  # of a class that is not found keypoints are 0 everywhere
+    assert np.ptp(outputs(detector, IMAGES[1])["detection_keypoints"]) > 0.2
     comparison = compared(detector, "float32", tmp_path / "model.tflite")
     assert comparison.largest_keypoint_distance < 1e-3
 
@@ -117,3 +121,28 @@ def test_int8_takes_pixels_and_gives_the_classes_names(tmp_path, monkeypatch):
     details = model._interpreter.get_output_details()
     assert [len(each["shape"]) for each in details] == [3, 2, 2, 1]
     assert {each["dtype"] for each in details} == {np.float32}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tasks", ["", DOG_KEYPOINTS], ids=["boxes", "keypoints"])
+def test_int8_of_a_center_net_finds_peaks_in_floats(tasks, tmp_path, monkeypatch):
+    pictures = [(noise(64, 80, seed), None) for seed in range(20)]
+    monkeypatch.setattr(tflite_file, "images_of_reader", lambda *arguments: iter(pictures))
+    detector = holdfast.build_detector(center_net(CENTER_BOXES + tasks))
+    spread_weights(detector)
+    favor_class(detector, 1)
+    job, path = job_of(detector, "int8"), tmp_path / "model.tflite"
+    ROW.write(job, path)
+    original = [outputs(detector, image) for image in IMAGES]
+    found = ROW.run(job, path, IMAGES)
+    # Nothing is found twice, although rounded cells are often equal to their neighbors.
+    tolerance = replace(ROW.tolerances[ExportPrecision.INT8], covered_iou=1.0)
+    comparison = compare(original, found, tolerance, has_fixed_places=False)
+    assert comparison.is_within(tolerance), comparison
+    assert comparison.largest_score_difference < 0.15
+    model = LitertModel(path)
+    assert model.takes_pixels
+    details = model._interpreter.get_output_details()
+    assert {each["dtype"] for each in details} == {np.float32}
+    kinds = {each["dtype"] for each in model._interpreter.get_tensor_details()}
+    assert np.int8 in kinds

@@ -9,7 +9,7 @@ from tests.models.detectors.small_configs import small_config, small_stages
 import holdfast
 from holdfast.config.text.overrides import apply_overrides
 from holdfast.export.client_input import ClientInput
-from holdfast.export.export_choices import ExportPrecision, ExportSettings, FormatName
+from holdfast.export.export_choices import ExportSettings, FormatName
 from holdfast.export.formats import chosen_format
 
 SSD = small_config("ssd", 128, 128)
@@ -61,10 +61,9 @@ def test_other_coders_and_soft_suppression_are_refused():
     assert "soft_nms_sigma: 0.5" in refusal(changed(SSD, **{soft: 0.5}))
 
 
-def test_centers_have_no_suppression_and_no_int8():
+def test_centers_have_no_suppression():
     place = f"model.center_net.{SUPPRESSION}.iou_threshold"
     assert "has post_processing" in refusal(changed(CENTERS, **{place: 0.5}))
-    assert "8 bits are too few" in refusal(CENTERS, precision=ExportPrecision.INT8)
 
 
 def test_only_images_are_taken():

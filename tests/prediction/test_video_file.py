@@ -61,6 +61,16 @@ def test_a_video_that_is_none_is_an_error(tmp_path, kind):
         frames_of(path)
 
 
+def test_a_video_with_a_stream_and_no_frame_is_an_error(tmp_path):
+    path = tmp_path / "a.avi"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        container.start_encoding()
+    with pytest.raises(holdfast.HoldfastError, match="holds no frame that can be decoded"):
+        frames_of(path)
+
+
 def test_a_video_that_breaks_off_is_an_error(tmp_path):
     path = tmp_path / "a.mp4"
     write_video(path, frames=60, options={"movflags": "faststart"})

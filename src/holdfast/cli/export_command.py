@@ -164,6 +164,8 @@ def _print(terminal: Console, result: ExportResult, out: Path) -> None:
         rows["smallest IoU of masks"] = f"{compared.smallest_mask_iou:.5f}"
     if compared.largest_keypoint_distance is not None:
         rows["largest keypoint distance"] = f"{compared.largest_keypoint_distance:.2g}"
+    if compared.smallest_sure_iou is not None:
+        rows["smallest IoU above a score of 0.5"] = f"{compared.smallest_sure_iou:.5f}"
     if compared.largest_raw_score_difference is not None:
         rows["largest difference before suppression"] = (
             f"{compared.largest_raw_score_difference:.2g}"

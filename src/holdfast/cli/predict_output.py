@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from rich.text import Text
 
 from holdfast.errors import HoldfastError, nearest
-from holdfast.files import refuse_remote
+from holdfast.files import refuse_blocked, refuse_remote
 from holdfast.pictures import label_colors
 from holdfast.prediction.drawn_image import drawn_image
 from holdfast.prediction.result_files import ResultFile
@@ -63,6 +63,15 @@ def refuse_places(root: Path, out: Path | None, coco: Path | None) -> None:
             f"--out {out} is the folder of the images: pictures would replace them.",
             fix="Give another folder.",
         )
+    if coco is not None and coco.is_dir():
+        raise HoldfastError(
+            f"--coco {coco} is a folder, and the results are one file.",
+            fix=f"Give a file, such as {coco / 'results.json'}.",
+        )
+    if out is not None:
+        refuse_blocked(out, "--out")
+    if coco is not None:
+        refuse_blocked(coco.parent, "--coco")
 
 
 class Pictures(Protocol):

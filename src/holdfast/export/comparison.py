@@ -13,6 +13,8 @@ from holdfast.geometry.overlap import iou, pairwise
 
 # N, M objects of one image
 
+_SURE = 0.5  # least score of an object that is sure
+
 Found = Mapping[str, NDArray[Any]]  # outputs of one image by the OD API's names, without batch
 
 
@@ -22,8 +24,10 @@ class Tolerance:
 
     score: float = 1e-3
     iou: float = 0.99
+    sure_iou: float = 0.99  # of objects at anchors that the detector is sure of
     mask_iou: float = 0.98
     keypoint: float = 1e-3  # of the image's side
+    least_keypoint_score: float = 0.0  # keypoints below it are guesses, and are not compared
     least_score: float = 0.0  # what the detector does not give below
     # An object that one of the two finds alone is not missed if the other has one of its class that
     # overlaps it by more than this: of boxes as good as each other, suppression keeps either.
@@ -38,6 +42,9 @@ class ExportComparison:
     objects: int  # that the detector finds
     largest_score_difference: float = 0.0
     smallest_iou: float = 1.0
+    # Of objects whose score is above 0.5: suppression does not hesitate between their boxes. None
+    # where there are no anchors: a CenterNet's boxes are rounded by steps of the largest one.
+    smallest_sure_iou: float | None = None
     smallest_mask_iou: float | None = None
     largest_keypoint_distance: float | None = None  # of the image's side
     unmatched: int = 0  # found by one of the two only
@@ -48,11 +55,12 @@ class ExportComparison:
     def is_within(self, tolerance: Tolerance) -> bool:
         """Tell whether the export finds the same."""
         masks, points = self.smallest_mask_iou, self.largest_keypoint_distance
-        raw = self.largest_raw_score_difference
+        raw, sure = self.largest_raw_score_difference, self.smallest_sure_iou
         return (
             not self.unmatched
             and self.largest_score_difference <= tolerance.score
             and self.smallest_iou >= tolerance.iou
+            and (sure is None or sure >= tolerance.sure_iou)
             and (masks is None or masks >= tolerance.mask_iou)
             and (points is None or points <= tolerance.keypoint)
             and (raw is None or raw <= tolerance.score)
@@ -74,7 +82,7 @@ def compare(
     has_fixed_places: the boxes before suppression are those of anchors, so that their scores are
     compared row by row; else they are regions, whose order may differ.
     """
-    scores, boxes, masks, points = [0.0], [1.0], [], []
+    scores, boxes, sure, masks, points = [0.0], [1.0], [1.0], [], []
     unmatched = objects = 0
     for first, second in zip(original, exported, strict=True):
         pairs, alone = _pairs(first, second, tolerance)
@@ -84,17 +92,19 @@ def compare(
             difference = first["detection_scores"][row] - second["detection_scores"][other]
             scores.append(abs(float(difference)))
             boxes.append(overlap)
+            if first["detection_scores"][row] > _SURE:
+                sure.append(overlap)
             if "detection_masks" in first:
                 name = "detection_masks"
                 masks.append(_mask_iou(first[name][row], second[name][other]))
             if "detection_keypoints" in first:
-                name = "detection_keypoints"
-                points.append(float(np.abs(first[name][row] - second[name][other]).max()))
+                points += _keypoint_distances(first, row, second, other, tolerance)
     return ExportComparison(
         images=len(original),
         objects=objects,
         largest_score_difference=max(scores),
         smallest_iou=min(boxes),
+        smallest_sure_iou=min(sure) if has_fixed_places else None,
         smallest_mask_iou=min(masks) if masks else None,
         largest_keypoint_distance=max(points) if points else None,
         unmatched=unmatched,
@@ -102,6 +112,18 @@ def compare(
         if has_fixed_places or not objects
         else None,
     )
+
+
+def _keypoint_distances(
+    first: Found, row: int, second: Found, other: int, tolerance: Tolerance
+) -> list[float]:
+    """Give how far the keypoints of an object are off, of those that are sure enough."""
+    name = "detection_keypoints"
+    distances = np.abs(first[name][row] - second[name][other]).max(axis=-1)  # (K,)
+    scores = first.get("detection_keypoint_scores")
+    is_sure = True if scores is None else scores[row] >= tolerance.least_keypoint_score
+    kept: list[float] = distances[np.broadcast_to(is_sure, distances.shape)].tolist()
+    return kept
 
 
 def _raw_difference(

@@ -28,7 +28,7 @@ from holdfast.export.limits import least_score, limited
 from holdfast.export.raw_boxes import best_raw_boxes
 from holdfast.export.sample_accuracy import sample_accuracy
 from holdfast.export.sample_images import EVALUATION, sample_images
-from holdfast.files import refuse_remote, write_text
+from holdfast.files import refuse_blocked, refuse_remote, write_text
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.detector import SingleStageDetector
@@ -56,6 +56,7 @@ class ExportEvidence:
             "unmatched": compared.unmatched,
             "largest_score_difference": compared.largest_score_difference,
             "smallest_iou": compared.smallest_iou,
+            "smallest_sure_iou": compared.smallest_sure_iou,
             "smallest_mask_iou": compared.smallest_mask_iou,
             "largest_keypoint_distance": compared.largest_keypoint_distance,
             "largest_raw_score_difference": compared.largest_raw_score_difference,
@@ -163,7 +164,7 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
             f"The export finds something else than the detector: {comparison.unmatched} of "
             f"{comparison.objects} objects unmatched, scores up to "
             f"{comparison.largest_score_difference:.2g} off, boxes' smallest IoU "
-            f"{comparison.smallest_iou:.4f}{_raw_text(comparison)}.",
+            f"{comparison.smallest_iou:.4f}{_anchor_text(comparison)}.",
             fix=f"Nothing was written. {_advice(job.settings.precision)}",
         )
     before = after = None
@@ -177,9 +178,11 @@ def _evidence(job: ExportJob, row: ExportFormat, path: Path) -> ExportEvidence:
     )
 
 
-def _raw_text(comparison: ExportComparison) -> str:
-    raw = comparison.largest_raw_score_difference
-    return "" if raw is None else f", scores before suppression up to {raw:.2g} off"
+def _anchor_text(comparison: ExportComparison) -> str:
+    """Say what is known of detectors with anchors only."""
+    raw, sure = comparison.largest_raw_score_difference, comparison.smallest_sure_iou
+    text = "" if sure is None else f" ({sure:.4f} above a score of 0.5)"
+    return text if raw is None else f"{text}, scores before suppression up to {raw:.2g} off"
 
 
 def _advice(precision: ExportPrecision) -> str:
@@ -216,6 +219,7 @@ def _result(
 
 def _refuse_place(out: Path) -> None:
     refuse_remote(out, "an export")
+    refuse_blocked(out.parent, "--out")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise HoldfastError(
             f"{out} is there already, and an export replaces nothing.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,14 @@ from holdfast.export.export_format import ExportJob
 from holdfast.export.sample_images import TRAINING, images_of_reader
 from holdfast.export.tflite_graph import (
     OUTPUTS,
+    center_maps,
+    center_peaks,
     client_image,
     image_input,
     is_rounded,
     tflite_function,
 )
+from holdfast.export.tflite_joining import joined_models, named_places
 from holdfast.files import write_bytes
 from holdfast.models.detectors.center_net.center_net_detector import CenterNetDetector
 from holdfast.models.detectors.single_stage.detector import SingleStageDetector
@@ -52,20 +55,42 @@ def write_tflite(job: ExportJob, path: Path) -> None:
     wanted = image_input(job.detector, takes_pixels=pixels)
     blank = np.zeros((64, 64, 3), np.uint8)
     shape = client_image(job.detector, blank, wanted)[0].shape
-    module: Any = tf.Module()
-    module.kept = [variable.value for variable in job.detector.variables]
-    detect = tflite_function(job.detector, (shape[0], shape[1]), takes_pixels=pixels)
-    specification = tf.TensorSpec([1, *shape], tf.float32, name="image")
-    function = tf.function(detect, input_signature=[specification], autograph=False)
-    concrete = function.get_concrete_function()
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], module)
-    converter.allow_custom_ops = True
-    _set_precision(converter, job)
-    model = _ordered(converter.convert(), concrete.structured_outputs)
+    model = _converted(job, (shape[0], shape[1]), pixels)
     if isinstance(job.detector, SingleStageDetector):
         _limit_classes(model, job.detector.settings.suppression.max_detections_per_class)
     labels = label_lines(job.label_map, job.detector.num_classes)
     write_bytes(path, _described(model, wanted, labels))
+
+
+def _converted(job: ExportJob, shape: tuple[int, int], pixels: bool) -> Any:
+    """Give the model with its outputs in order."""
+    detector = job.detector
+    image = tf.TensorSpec([1, *shape, 3], tf.float32, name="image")
+    if isinstance(detector, CenterNetDetector) and job.settings.precision is ExportPrecision.INT8:
+        maps = _model(job, center_maps(detector, shape), [image])
+        find, taken = center_peaks(detector, shape)
+        return _ordered(joined_models(maps, _model(job, find, taken, in_floats=True)))
+    return _ordered(_model(job, tflite_function(detector, shape, takes_pixels=pixels), [image]))
+
+
+def _model(
+    job: ExportJob,
+    compute: Callable[..., Any],
+    taken: Sequence[tf.TensorSpec],
+    *,
+    in_floats: bool = False,
+) -> Any:
+    """Convert a function; in_floats: whatever the precision of the file."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    module: Any = tf.Module()
+    module.kept = [variable.value for variable in job.detector.variables]
+    concrete = tf.function(compute, input_signature=taken, autograph=False).get_concrete_function()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], module)
+    converter.allow_custom_ops = True
+    if not in_floats:
+        _set_precision(converter, job)
+    return schema.ModelT.InitFromPackedBuf(converter.convert(), 0)
 
 
 def takes_pixels(job: ExportJob) -> bool:
@@ -129,14 +154,10 @@ def _as_batches(images: Sequence[NDArray[np.uint8]]) -> Iterator[list[NDArray[np
         yield [batch]
 
 
-def _ordered(content: bytes, outputs: Mapping[str, Any]) -> Any:
-    """Read the model, and put its outputs in the order that clients of the OD API know."""
-    from ai_edge_litert import schema_py_generated as schema
-
-    model = schema.ModelT.InitFromPackedBuf(content, 0)
-    (signature,) = model.signatureDefs
-    places = {each.name.decode(): each.tensorIndex for each in signature.outputs}
-    model.subgraphs[0].outputs = [places[name] for name in OUTPUTS if name in outputs]
+def _ordered(model: Any) -> Any:
+    """Put the outputs of a model in the order that clients of the OD API know."""
+    places = named_places(model).outputs
+    model.subgraphs[0].outputs = [places[name] for name in OUTPUTS if name in places]
     return model
 
 

@@ -16,6 +16,7 @@ from holdfast.geometry.coding import FasterRcnnCoder
 from holdfast.models.backbones.normalization import Normalization
 from holdfast.models.detectors.center_net.center_net_detector import CenterNetDetector
 from holdfast.models.detectors.center_net.peak_detections import peak_detections
+from holdfast.models.detectors.center_net.prepared import CenterNetPredictions
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.detector import SingleStageDetector
 from holdfast.models.inference.detections import Suppression
@@ -26,6 +27,8 @@ from holdfast.runtimes.tflite_metadata import PIXELS, ImageInput
 
 BOXES, CLASSES, SCORES, COUNT = "boxes", "classes", "scores", "count"
 KEYPOINTS, KEYPOINT_SCORES = "keypoints", "keypoint_scores"
+MapsFunction = Callable[..., dict[str, Tensor]]
+_APART = 1e-3  # of the logits of neighboring cells
 OUTPUTS = (BOXES, CLASSES, SCORES, COUNT, KEYPOINTS, KEYPOINT_SCORES)  # in this order
 
 
@@ -160,8 +163,64 @@ def _centers(
 ) -> dict[str, Tensor]:
     """Find peaks in the graph; masks have no place in this form."""
     sizes = tf.constant([[*shape, 3]], tf.int32)
-    settings = detector.settings
-    predictions = detector(inputs, sizes=sizes, training=False)
+    return _peaks(detector, detector(inputs, sizes=sizes, training=False), shape)
+
+
+def center_maps(detector: CenterNetDetector, shape: tuple[int, int]) -> MapsFunction:
+    """Give the function of pixels (1, H, W, 3) whose results are the maps that peaks are found in.
+
+    It is all that 8 bits can compute: boxes need more.
+    """
+
+    def predict(image: Tensor) -> dict[str, Tensor]:
+        inputs = _normalized(image, normalization_of(detector), rounds=False)
+        sizes = tf.constant([[*shape, 3]], tf.int32)
+        maps = tf.nest.flatten(_last_maps(detector(inputs, sizes=sizes, training=False)))
+        return {f"map_{number}": each for number, each in enumerate(maps)}
+
+    return predict
+
+
+def center_peaks(
+    detector: CenterNetDetector, shape: tuple[int, int]
+) -> tuple[MapsFunction, list[tf.TensorSpec]]:
+    """Give the function of those maps that finds detections, and what it takes."""
+    blank, sizes = tf.zeros([1, *shape, 3]), tf.constant([[*shape, 3]], tf.int32)
+    like = _last_maps(detector(blank, sizes=sizes, training=False))
+    taken = [
+        tf.TensorSpec(each.shape, tf.float32, name=f"map_{number}")
+        for number, each in enumerate(tf.nest.flatten(like))
+    ]
+
+    def find(*maps: Tensor) -> dict[str, Tensor]:
+        predictions = tf.nest.pack_sequence_as(like, list(maps))
+        (centers,) = predictions.object_center
+        _, height, width, _ = centers.shape
+        # Rounded cells are often equal to their neighbors: each would be a peak.
+        cells = np.arange(height)[:, None] % 3 * 3 + np.arange(width)[None, :] % 3
+        apart = (centers + _APART * cells.astype(np.float32)[None, :, :, None],)
+        return _peaks(detector, predictions._replace(object_center=apart), shape)
+
+    return find, taken
+
+
+def _last_maps(predictions: CenterNetPredictions) -> CenterNetPredictions:
+    """Give what the last stage says; nothing that detections do not need."""
+    last = CenterNetPredictions(*(() for _ in CenterNetPredictions._fields))
+    return last._replace(
+        object_center=predictions.object_center[-1:],
+        box_scale=predictions.box_scale[-1:],
+        box_offset=predictions.box_offset[-1:],
+        keypoints=tuple(
+            type(maps)(*(each[-1:] for each in maps)) for maps in predictions.keypoints
+        ),
+    )
+
+
+def _peaks(
+    detector: CenterNetDetector, predictions: CenterNetPredictions, shape: tuple[int, int]
+) -> dict[str, Tensor]:
+    settings, sizes = detector.settings, tf.constant([[*shape, 3]], tf.int32)
     tasks = replace(settings.tasks, mask=None)
     found = peak_detections(tasks, predictions, sizes, settings.suppression)
     outputs = {

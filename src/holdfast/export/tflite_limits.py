@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from holdfast.config.facts.input_sizes import input_shape
 from holdfast.config.facts.networks import detector_of
 from holdfast.config.schema.box_coder import FasterRcnnBoxCoder
@@ -15,12 +17,20 @@ from holdfast.export.comparison import Tolerance
 from holdfast.export.export_choices import ExportPrecision, ExportSettings
 from holdfast.runtimes.litert_model import require_litert
 
-_EIGHT_BITS = Tolerance(score=0.25, iou=0.5, covered_iou=0.3)
+# Measured with published weights of COCO over 338 objects in photographs: scores up to 0.006, 0.13
+# and 0.22 off, boxes' IoU at least 0.79, 0.52 and 0.51, and 0.98, 0.90 and 0.78 above a score of
+# 0.5; and no object was alone. Where suppression hesitates it may keep another box, by the zoo's
+# thresholds one that overlaps by 0.6.
+_OTHER_BOX = 0.5
+_SURE_KEYPOINT = 0.2
+_FEWER_BITS = Tolerance(covered_iou=_OTHER_BOX, least_keypoint_score=_SURE_KEYPOINT)
 TOLERANCES = {
     ExportPrecision.FLOAT32: Tolerance(),
-    ExportPrecision.FLOAT16: Tolerance(score=0.02, iou=0.5, covered_iou=0.3),
-    ExportPrecision.DYNAMIC: _EIGHT_BITS,
-    ExportPrecision.INT8: _EIGHT_BITS,
+    ExportPrecision.FLOAT16: replace(
+        _FEWER_BITS, score=0.01, iou=0.7, sure_iou=0.95, keypoint=0.01
+    ),
+    ExportPrecision.DYNAMIC: replace(_FEWER_BITS, score=0.2, iou=0.5, sure_iou=0.8, keypoint=0.1),
+    ExportPrecision.INT8: replace(_FEWER_BITS, score=0.25, iou=0.5, sure_iou=0.7, keypoint=0.1),
 }
 
 
@@ -43,7 +53,7 @@ def refuse_for_tflite(config: TrainEvalPipelineConfig, settings: ExportSettings)
         case Ssd():
             _refuse_ssd(detector)
         case CenterNet():
-            _refuse_centers(detector, settings)
+            _refuse_centers(detector)
     shape = input_shape(config.model) if config.model else None
     if shape is None or not shape.fixed:
         raise HoldfastError(
@@ -77,15 +87,9 @@ def _refuse_ssd(detector: Ssd) -> None:
         )
 
 
-def _refuse_centers(detector: CenterNet, settings: ExportSettings) -> None:
+def _refuse_centers(detector: CenterNet) -> None:
     if detector.post_processing is not None:
         raise HoldfastError(
             "TFLite's form of a CenterNet has no suppression, and the config has post_processing.",
             fix="Choose --format saved_model, or take post_processing out of the config.",
-        )
-    if settings.precision is ExportPrecision.INT8:
-        raise HoldfastError(
-            "A CenterNet is not written in int8: its boxes are computed from the heatmaps inside "
-            "the file, and 8 bits are too few for them.",
-            fix="Choose --precision dynamic, which keeps weights in 8 bits.",
         )

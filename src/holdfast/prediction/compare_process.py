@@ -32,7 +32,11 @@ class ModelWorker:
 
         self._path, self._checkpoint = Path(request["model"]), request["checkpoint"]
         place, label_map = request["data"], request["label_map"]
-        self._data = open_data(place, label_map) if place else None
+        try:
+            self._data = open_data(place, label_map) if place else None
+        except HoldfastError as error:
+            fix = f"{error.fix} Other data are named with --data."
+            raise HoldfastError(f"the data of {place}: {error.message}", fix=fix) from error
         count = min(_SAMPLES, request["images"])
         self._images = self._data.samples(count) if self._data else made_images(count)
         self._base_bytes = resident_bytes()

@@ -54,9 +54,14 @@ def files_in(folder: Path, extensions: Collection[str], besides: Path | None) ->
         for path in sorted(folder.rglob("*"))
         if path.suffix.lower() in extensions
         and not path.name.startswith(".")
-        and path.is_file()
+        and (path.is_file() or _is_broken_link(path))
         and not (left_out is not None and path.resolve().is_relative_to(left_out))
     ]
+
+
+def _is_broken_link(path: Path) -> bool:
+    """Tell whether a file is missing that is listed: it is to be named as not readable."""
+    return path.is_symlink() and not path.exists()
 
 
 def decoded_files(

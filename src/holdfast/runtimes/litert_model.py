@@ -86,7 +86,7 @@ class LitertModel:
                 )
             self._interpreter.allocate_tensors()
         except (ValueError, RuntimeError) as error:
-            raise _unusable(path, str(error).strip().partition("\n")[0]) from error
+            raise _unusable(path, str(error).strip().partition("\n")[0].rstrip(".")) from error
         self._input = self._image_input(path)
         operation = _post_processing(model)
         self._outputs = _output_places(path, model, operation, self._interpreter)
