@@ -50,3 +50,10 @@ def test_a_connection_that_tensorflow_cannot_make_is_told():
 
 def test_errors_about_other_things_are_left_alone():
     assert tensorflow_error(RuntimeError("corrupted record at 0")) is None
+
+
+def test_an_address_of_the_web_is_said_to_be_one():
+    said = "File system scheme 'https' not implemented (file: 'https://x.org/a.zip')"
+    error = tensorflow_error(Exception(said), "https://x.org/a.zip")
+    assert error.message == "https://x.org/a.zip: Holdfast does not read https:// addresses."
+    assert "Download it" in error.fix

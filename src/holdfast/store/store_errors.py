@@ -62,6 +62,11 @@ def tensorflow_error(error: Exception, place: str | None = None) -> StoreError |
     TensorFlow's text is all there is: its classes are the same for local files.
     """
     text = str(error)
+    if scheme := re.search(r"File system scheme '([^']*)' not implemented", text):
+        return StoreError(
+            f"{place or scheme[1]}: Holdfast does not read {scheme[1]}:// addresses.",
+            fix="Download it first, or copy it to gs://.",
+        )
     found = re.search(r"gs://[^\s'\",]+", text)
     place = place or (found[0] if found else "gs://…")
     if code := re.search(r"HTTP response code (\d{3})", text):

@@ -170,6 +170,15 @@ def test_categories_that_contradict_each_other_are_refused(folder):
         open_coco(str(folder))
 
 
+@pytest.mark.parametrize("number", ["Infinity", "null", '"one"'])
+def test_a_category_id_that_is_not_a_number_is_refused(folder, number):
+    write(folder / "all.json", [image(1)], [], [{"id": 99, "name": "cell"}])
+    text = (folder / "all.json").read_text().replace("99", number)
+    (folder / "all.json").write_text(text)
+    with pytest.raises(HoldfastError, match="not a whole number"):
+        open_coco(str(folder))
+
+
 def test_captions_beside_the_annotations_are_passed_over(folder):
     write(folder / "all.json", [image(1)], [], CELL)
     captions = {"images": [image(1)], "annotations": [{"image_id": 1, "caption": "a cell"}]}

@@ -34,6 +34,13 @@ def test_a_missing_image_is_named():
         ImageFinder(["1.jpg", "2.txt"]).find("2.jpg", "all.json")
 
 
+def test_an_image_of_a_kind_that_is_not_read_is_not_called_missing():
+    with pytest.raises(HoldfastError, match=r"'IMG_1\.HEIC' is a HEIC file, which is not read"):
+        ImageFinder(["x/IMG_1.HEIC"]).find("IMG_1.HEIC", "all.json")
+    converted = ImageFinder(["x/IMG_1.HEIC", "y/IMG_1.jpg"]).find("IMG_1.HEIC", "all.json")
+    assert converted == "y/IMG_1.jpg"
+
+
 def test_images_that_cannot_be_told_apart_are_not_guessed():
     with pytest.raises(HoldfastError, match=r"could be a/1\.jpg or b/1\.jpg"):
         ImageFinder(["a/1.jpg", "b/1.jpg"]).find("1.jpg", "all.json")

@@ -104,6 +104,14 @@ def test_a_folder_without_annotations_is_told(tmp_path):
     assert caught.value.fix.endswith("Found 2 .jpg, 1 without ending, 1 .txt.")
 
 
+def test_an_archive_is_to_be_unpacked(tmp_path):
+    write(tmp_path, data_DOT_zip="PK")
+    for place in (tmp_path, tmp_path / "data.zip"):
+        with pytest.raises(HoldfastError, match="archive") as error:
+            find_format(str(place))
+        assert error.value.fix.startswith("Unpack it")
+
+
 def test_a_single_file_is_found_by_its_content(tmp_path):
     write(tmp_path, a_DOT_json=LABELME, b_DOT_json=COCO, c_DOT_xml=VOC, d_DOT_xml="<project/>")
     found = [find_format(str(tmp_path / name)) for name in ("a.json", "b.json", "c.xml")]

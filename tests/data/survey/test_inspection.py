@@ -152,6 +152,17 @@ def test_a_table_that_is_not_annotations_is_not_called_a_damaged_record_file(tmp
         open_data(str(tmp_path / "prices.csv"))
 
 
+def test_an_archive_is_not_called_a_damaged_record_file(tmp_path):
+    (tmp_path / "data.zip").write_bytes(b"PK")
+    with pytest.raises(HoldfastError, match="is an archive"):
+        open_data(str(tmp_path / "data.zip"))
+
+
+def test_an_address_of_the_web_is_an_error_of_holdfast():
+    with pytest.raises(HoldfastError, match="does not read https"):
+        open_data("https://x.org/cats.zip")
+
+
 def test_masks_and_keypoints_are_told_of_records_and_of_sources(tmp_path):
     source = open_data("2@48", "synthetic")
     found = inspect_data(source)

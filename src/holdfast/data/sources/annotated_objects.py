@@ -37,6 +37,7 @@ class LabeledObject(NamedTuple):
     keypoints: NDArray[np.float64] | None = None  # (K, 2) y, x; NaN = unlabeled
 
 
+@np.errstate(over="ignore", invalid="ignore")  # boxes of absurd numbers are for the checks to find
 def build_sample(
     source_id: str,
     picture: Picture,

@@ -82,7 +82,7 @@ def _categories(parsed: Item, path: str) -> dict[int, Item]:
     for index, item in enumerate(_items(parsed, "categories", ("id", "name"), path)):
         try:
             number = int(item["id"])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             message = f"{path}: categories[{index}] has the id {item['id']!r}, not a whole number."
             raise HoldfastError(message) from None
         if number in categories and categories[number]["name"] != item["name"]:

@@ -13,7 +13,9 @@ from holdfast.data.sources.image_files import EXTENSIONS
 from holdfast.data.splitting.split_names import named_split
 from holdfast.errors import HoldfastError
 
-_ENDINGS = (*EXTENSIONS, ".xml", ".json", ".txt")
+# What phones and cameras write, and nothing here reads: said, not taken for missing.
+_FOREIGN = (".heic", ".heif", ".avif", ".jp2", ".jxl", ".dng", ".cr2", ".nef", ".arw", ".svg")
+_ENDINGS = (*EXTENSIONS, *_FOREIGN, ".xml", ".json", ".txt")
 _NAME_FOLDER = "If it lies elsewhere, name the folder of the images with --images."
 
 
@@ -22,7 +24,9 @@ class ImageFinder:
 
     def __init__(self, paths: Iterable[str], folder: str = "") -> None:
         self.folder = folder
+        paths = list(paths)
         self.paths = [path for path in paths if is_image(path)]
+        self._foreign = {_base(path) for path in paths if path.lower().endswith(_FOREIGN)}
         self._by_stem: dict[str, list[str]] = defaultdict(list)
         self._by_likeness: dict[str, list[str]] = defaultdict(list)
         for path in self.paths:
@@ -53,6 +57,10 @@ class ImageFinder:
         same_ending = [path for path in candidates if _base(path) == _base(name)]
         ranks = {path: _closeness(path, name, annotation) for path in same_ending or candidates}
         best = [path for path, rank in ranks.items() if rank == max(ranks.values())]
+        if not best and _base(name) in self._foreign:
+            kind = name.rpartition(".")[2].upper()
+            fix = f"Convert it, to JPEG for example; files that are read: {', '.join(EXTENSIONS)}."
+            raise HoldfastError(f"Its image {name!r} is a {kind} file, which is not read.", fix=fix)
         if not best:
             fix = f"Put the image back, or take the annotation out. {_NAME_FOLDER}"
             raise HoldfastError(f"Its image {name!r} was not found in the data set.", fix=fix)

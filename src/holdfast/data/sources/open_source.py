@@ -24,6 +24,7 @@ from holdfast.units import count_text
 # Enough to meet an annotation among files that are none; not all of a million.
 _LOOKED_AT = 100
 _ENDINGS_NAMED = 6
+_ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar")
 
 
 def open_source(
@@ -56,6 +57,11 @@ def open_source(
 def find_format(location: str) -> str:
     """Tell the format of a data set from its files; HoldfastError if that is not possible."""
     return _choose(location, _found(location, load_formats()), DEFAULTS).format.name
+
+
+def is_archive(path: str) -> bool:
+    """Tell by its ending whether a file is an archive of others; records may end in .gz, too."""
+    return path.lower().endswith(_ARCHIVES)
 
 
 def holds_annotations(location: str) -> bool:
@@ -97,6 +103,13 @@ def _found(location: str, formats: Sequence[Format]) -> list[Format]:
         ]
 
     found = matching(formats) or matching(formats_from_outside())
+    if not found and (archive := next(filter(is_archive, paths), None)):
+        raise HoldfastError(
+            f"{location} holds no annotations, only the archive {archive}."
+            if data_files.is_folder(location)
+            else f"{location} is an archive.",
+            fix="Unpack it, and give the folder that comes out.",
+        )
     if not found:
         raise HoldfastError(
             f"{location} holds no annotations in a format that Holdfast knows.",

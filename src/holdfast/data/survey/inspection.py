@@ -149,7 +149,7 @@ def inspect_data(
 def _find_format(location: str) -> str:
     """Tell records from annotations; a folder that holds both has no telling."""
     if not data_files.is_folder(location):
-        is_annotation = location.lower().endswith(_ANNOTATION_ENDINGS)
+        is_annotation = location.lower().endswith((*_ANNOTATION_ENDINGS, ".zip", ".rar", ".7z"))
         return find_format(location) if is_annotation and data_files.exists(location) else RECORDS
     if not find_records(location):
         return find_format(location)
