@@ -35,6 +35,7 @@ from holdfast.runs.events import Event
 RATE = "train_config.optimizer.adam_optimizer.learning_rate.cosine_decay_learning_rate"
 HEAD = "model.ssd.box_predictor.weight_shared_convolutional_box_predictor"
 SUPPRESSION = "model.ssd.post_processing.batch_non_max_suppression"
+FOCAL = "model.ssd.loss.classification_loss.weighted_sigmoid_focal"
 NETWORK = "model.ssd.feature_extractor.conv_hyperparams"
 STEPS = 2000
 # The demo's detector, for the scenes of the tests.
@@ -112,6 +113,7 @@ def held_out_scenes() -> list[Scene]:
 def config_fault(name: str, code: str, *others: str, **settings: Any) -> Fault:
     """Name fields by short words for their long beginnings."""
     long = {"rate": RATE, "head": HEAD, "suppression": SUPPRESSION, "network": NETWORK}
+    long |= {"loss": "model.ssd.loss", "focal": FOCAL}
     fields = {}
     for key, value in settings.items():
         first, _, rest = key.partition("__")
@@ -165,6 +167,27 @@ CONFIG_FAULTS = (
         name="logits for scores",
         codes=("detections-hidden",),
         settings={"model.ssd.post_processing.score_converter": "IDENTITY"},
+    ),
+    config_fault("a focal loss without objects", "loss-odd", focal__alpha=0.0),
+    config_fault("a focal loss without background", "loss-odd", focal__alpha=1.0),
+    config_fault("a gamma of 20", "loss-odd", focal__gamma=20.0),
+    config_fault("boxes hardly weighed", "loss-odd", loss__localization_weight=0.0001),
+    config_fault("boxes not weighed", "nothing-trains", loss__localization_weight=0.0),
+    config_fault("one hard example", "loss-odd", loss__hard_example_miner__num_hard_examples=1),
+    config_fault("neighbors suppressed", "detections-hidden", suppression__iou_threshold=0.0),
+    Fault(
+        name="heads are frozen",
+        codes=("nothing-trains",),
+        settings={"train_config.freeze_variables": '["BoxPredictor"]'},
+    ),
+    Fault(
+        name="a manual schedule in epochs",
+        codes=("schedule-ends-early",),
+        settings={
+            "train_config.optimizer.adam_optimizer.learning_rate": "{ manual_step_learning_rate { "
+            "initial_learning_rate: 0.001 schedule { step: 20 learning_rate: 0.0001 } "
+            "schedule { step: 30 learning_rate: 0.00001 } } }"
+        },
     ),
     config_fault(
         "clipped to nothing", "optimizer-odd", train_config__gradient_clipping_by_norm=0.0001

@@ -14,12 +14,15 @@ from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.data.augment.views import with_pixels
 from holdfast.data.input.build_input import build_augmentations
 from holdfast.data.sample import Sample
+from holdfast.doctor.box_overlap import overlaps
 from holdfast.doctor.data_case import SampledImage
 
 _MOST_IMAGES = 32  # with 2 draws each: shares are known to a few per cent
 _DRAWS = 2
 # Pixels of the network's input. Finer than half of the finest stride, 8, a box is a smear.
 _SMALLEST_SIDE = 4.0
+_LEAST_CONTRAST = 2.0  # levels of 255: what deviates less inside a box is blank
+_SAME_PLACE = 0.5  # IoU of a box with itself before, where the pixels stayed as they were
 
 
 class StepTrial(NamedTuple):
@@ -27,7 +30,7 @@ class StepTrial(NamedTuple):
 
     name: str
     boxes: int
-    usable: int  # boxes whose sides are smallest_side or more in the network's input
+    usable: int  # boxes that are large enough in the network's input, show something, and in place
     image_seconds: float
 
 
@@ -70,12 +73,14 @@ def try_augmentations(
         books.decoded(time.perf_counter() - start, number)
         for draw in range(_DRAWS):
             books.began(sample, shape)
-            augmented = sample
+            augmented, displaced = sample, 0
             for index, step in enumerate(steps):
-                start = time.perf_counter()
+                start, before = time.perf_counter(), augmented
                 augmented = step(augmented, np.array([number * _DRAWS + draw, index], np.int32))
                 np.asarray(with_pixels(augmented).image)
-                books.augmented(index, augmented, shape, time.perf_counter() - start, number)
+                books.timed(index, time.perf_counter() - start, number)
+                displaced += _displaced(before, augmented)
+                books.augmented(index, augmented, _usable(augmented, shape) - displaced)
     return books.trial(len(chosen))
 
 
@@ -97,10 +102,10 @@ class _Books:
         self.boxes += len(sample.boxes)
         self.usable += _usable(sample, shape)
 
-    def augmented(
-        self, index: int, sample: Sample, shape: InputShape | None, seconds: float, number: int
-    ) -> None:
-        self.after[index] += (len(sample.boxes), _usable(sample, shape))
+    def augmented(self, index: int, sample: Sample, usable: int) -> None:
+        self.after[index] += (len(sample.boxes), max(usable, 0))
+
+    def timed(self, index: int, seconds: float, number: int) -> None:
         if number:
             self.seconds[index].append(seconds)
 
@@ -122,11 +127,35 @@ class _Books:
 
 
 def _usable(sample: Sample, shape: InputShape | None) -> int:
-    """Count the boxes that are large enough in the network's input, of which the image is all."""
-    boxes = np.asarray(sample.boxes).reshape(-1, 4)
-    height, width = (shape.height, shape.width) if shape else np.asarray(sample.image).shape[:2]
-    sides = np.clip(boxes[:, 2:], 0, 1) - np.clip(boxes[:, :2], 0, 1)
-    return int(((sides * np.array([height, width])) >= _SMALLEST_SIDE).all(axis=-1).sum())
+    """Count the boxes that show something, and are large enough in the network's input."""
+    boxes = np.clip(np.asarray(sample.boxes).reshape(-1, 4), 0, 1)
+    pixels = _pixels(sample)
+    height, width = (shape.height, shape.width) if shape else pixels.shape[:2]
+    sides = (boxes[:, 2:] - boxes[:, :2]) * np.array([height, width])
+    large = boxes[(sides >= _SMALLEST_SIDE).all(axis=-1)]
+    return sum(_shows_something(pixels, box) for box in large)
+
+
+def _shows_something(pixels: np.ndarray, box: np.ndarray) -> bool:
+    frame = box * np.tile(pixels.shape[:2], 2)
+    top, left = np.floor(frame[:2]).astype(int)
+    bottom, right = np.ceil(frame[2:]).astype(int)
+    return float(pixels[top:bottom, left:right].std(axis=(0, 1)).max()) >= _LEAST_CONTRAST
+
+
+def _displaced(before: Sample, after: Sample) -> int:
+    """Count the boxes that were moved away from pixels that stayed where they were."""
+    old, new = (np.asarray(each.boxes).reshape(-1, 4) for each in (before, after))
+    if old.shape != new.shape or np.array_equal(old, new):
+        return 0
+    pixels = _pixels(after)
+    if not np.array_equal(_pixels(before), pixels):
+        return 0
+    return int((np.diagonal(overlaps(new, old)) < _SAME_PLACE).sum())
+
+
+def _pixels(sample: Sample) -> np.ndarray:
+    return np.asarray(with_pixels(sample).image)
 
 
 def _median(values: Sequence[float]) -> float:

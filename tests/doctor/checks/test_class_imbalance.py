@@ -16,7 +16,7 @@ def test_one_to_a_hundred_is_a_warning_with_weights(tmp_path: Path):
     bar, disc = finding.evidence["classes"]
     assert (bar["class"], bar["boxes"]) == ("bar", 1)
     assert bar["suggested_weight"] > 10 * disc["suggested_weight"]
-    assert finding.fix.command == f"holdfast train {case.shown_path} --class-weights auto"
+    assert finding.fix.command == f"holdfast train {case.shown_path} --class-weights auto --run RUN"
 
 
 def test_classes_of_about_equal_number_are_fine(tmp_path: Path):

@@ -15,6 +15,8 @@ from holdfast.doctor.case import LabelMaps
 from holdfast.doctor.check import CHECKS, all_checks
 from holdfast.doctor.diagnose import examine
 
+FOCAL = "model.ssd.loss.classification_loss.weighted_sigmoid_focal"
+MINER = "model.ssd.loss.hard_example_miner"
 OPTIMIZER = "train_config.optimizer.momentum_optimizer"
 # As of data/survey/statistics.py, which loads TensorFlow.
 STATISTICS = SimpleNamespace(images=400, boxes_per_image=SimpleNamespace(maximum=60))
@@ -47,6 +49,27 @@ def adam(rate: float, epsilon: float = 1e-8) -> str:
     )
 
 
+def in_epochs() -> str:
+    """The healthy config with a manual schedule whose steps are those of epochs."""
+    start, end = HEALTHY.index("cosine_decay_learning_rate"), HEALTHY.index("use_moving_average")
+    return (
+        f"{HEALTHY[:start]}manual_step_learning_rate {{ initial_learning_rate: 0.01 "
+        "schedule { step: 8 learning_rate: 0.001 } schedule { step: 11 learning_rate: 0.0001 } "
+        f"}} }} }} {HEALTHY[end:]}"
+    )
+
+
+def centers(settings: str) -> str:
+    """A CenterNet in the place of the healthy config's detector."""
+    return (
+        "model { center_net { num_classes: 3 "
+        'feature_extractor { type: "mobilenet_v2_fpn" } '
+        "image_resizer { fixed_shape_resizer { height: 512 width: 512 } } "
+        "object_detection_task { localization_loss { l1_localization_loss { } } } "
+        f"object_center_params {{ {settings} }} }} }} {HEALTHY[HEALTHY.index('train_config') :]}"
+    )
+
+
 FAULTS = [
     Fault("learning-rate-high", "error", {f"{RATE}.learning_rate_base": 1.0}),
     Fault("learning-rate-high", "warning", {f"{RATE}.learning_rate_base": 0.1}),
@@ -71,6 +94,9 @@ FAULTS = [
     ),
     Fault("schedule-ends-early", "error", {f"{RATE}.total_steps": 100, f"{RATE}.warmup_steps": 5}),
     Fault("schedule-ends-early", "warning", {f"{RATE}.total_steps": 1300}),
+    Fault("schedule-ends-early", "error", {}, in_epochs()),
+    Fault("steps-few", "warning", {"train_config.num_steps": 150}),
+    Fault("steps-few", "error", {"train_config.num_steps": 20, f"{RATE}.warmup_steps": 2}),
     Fault("schedule-never-decays", "warning", {f"{RATE}.total_steps": 200_000}),
     Fault("schedule-never-decays", "warning", {}, adam(0.0002)),
     Fault("schedule-never-decays", "note", {"train_config.num_steps": 9000}, RCNN),
@@ -97,11 +123,13 @@ FAULTS = [
     ),
     Fault("nothing-trains", "error", {"train_config.freeze_variables": '[".*"]'}),
     Fault("nothing-trains", "error", {"train_config.freeze_variables": '["BoxPredictor", "head"]'}),
+    Fault("nothing-trains", "error", {"train_config.freeze_variables": '["BoxPredictor"]'}),
     Fault(
         "nothing-trains",
         "error",
         {"train_config.update_trainable_variables": '["FeatureExtractor"]'},
     ),
+    Fault("nothing-trains", "error", {}, centers("object_center_loss_weight: 0")),
     Fault("nothing-trains", "error", {"model.ssd.loss.localization_weight": 0.0}),
     Fault("nothing-trains", "error", {"model.ssd.loss.classification_weight": 0.0}),
     Fault(
@@ -120,6 +148,14 @@ FAULTS = [
     Fault("detections-hidden", "error", {f"{SUPPRESSION}.max_total_detections": 0}),
     Fault("detections-hidden", "warning", {f"{SUPPRESSION}.max_total_detections": 5}),
     Fault("detections-hidden", "warning", {f"{SUPPRESSION}.iou_threshold": 0.05}),
+    Fault("detections-hidden", "warning", {}, centers("max_box_predictions: 5")),
+    Fault("detections-hidden", "error", {}, centers("max_box_predictions: 0")),
+    Fault(
+        "detections-hidden",
+        "warning",
+        {"model.faster_rcnn.first_stage_nms_iou_threshold": 0.05},
+        RCNN,
+    ),
     Fault("detections-hidden", "warning", {f"{SUPPRESSION}.iou_threshold": 0.99}),
     Fault("detections-hidden", "warning", {"model.faster_rcnn.first_stage_max_proposals": 2}, RCNN),
     Fault("detections-hidden", "error", {"model.ssd.post_processing.score_converter": "IDENTITY"}),
@@ -136,6 +172,14 @@ FAULTS = [
     Fault(
         "nothing-trains", "error", {"model.faster_rcnn.second_stage_balance_fraction": 0.0}, RCNN
     ),
+    Fault("loss-odd", "error", {f"{FOCAL}.alpha": 0.0}),
+    Fault("loss-odd", "error", {f"{FOCAL}.alpha": 1.0}),
+    Fault("loss-odd", "warning", {f"{FOCAL}.gamma": 20.0}),
+    Fault("loss-odd", "warning", {"model.ssd.loss.localization_weight": 0.0001}),
+    Fault("loss-odd", "error", {f"{MINER}.num_hard_examples": 1}),
+    Fault("loss-odd", "warning", {f"{MINER}.num_hard_examples": 3}),
+    Fault("loss-odd", "error", {"model.faster_rcnn.second_stage_batch_size": 1}, RCNN),
+    Fault("loss-odd", "warning", {"model.faster_rcnn.first_stage_minibatch_size": 4}, RCNN),
     Fault("background-prior", "warning", {f"{HEAD}.class_prediction_bias_init": 0.0}),
     Fault("background-prior", "error", {f"{HEAD}.class_prediction_bias_init": 4.6}),
     Fault("background-prior", "warning", {f"{HEAD}.class_prediction_bias_init": -20}),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.cli.commands import CONFIG
-from tests.doctor.cases import found
+from tests.doctor.cases import HEALTHY, case_of, found
 
 import holdfast
 from holdfast.checkpoints.own.own_names import inner_path
@@ -15,8 +16,10 @@ from holdfast.checkpoints.report import Report
 from holdfast.config.load import load_config
 from holdfast.data.conversion.to_records import convert
 from holdfast.data.sources.open_source import open_source
+from holdfast.data.survey.anchor_coverage import AnchorCoverage, Share
 from holdfast.doctor.case import Case
 from holdfast.doctor.matched_weights import StartWeights, matched_weights
+from holdfast.models.detectors.build_layout import Covered
 
 CROP = """data_augmentation_options { random_scale_crop_and_pad_to_square {
   output_size: 96 scale_min: %s scale_max: %s } }"""
@@ -57,6 +60,61 @@ def test_augmentations_that_shrink_boxes_to_nothing_destroy_them(
     assert (finding and finding.severity) == expected
     if finding is not None:
         assert "random_scale_crop_and_pad_to_square" in finding.what
+
+
+BLANK = """data_augmentation_options { random_adjust_contrast {
+  min_delta: 0.0 max_delta: 0.001 } }"""
+JITTER = "data_augmentation_options { random_jitter_boxes { ratio: %s } }"
+
+
+def test_augmentations_that_blank_what_boxes_show_destroy_them(folder: Path):
+    case = case_with(folder, CONFIG.replace(FLIP, BLANK))
+    finding = found(case, "augmentation-destroys-boxes")
+    assert finding is not None
+    assert "random_adjust_contrast" in finding.what
+
+
+@pytest.mark.parametrize(("ratio", "is_found"), [(0.9, True), (0.05, False)])
+def test_boxes_that_are_jittered_away_from_their_objects_are_lost(
+    folder: Path, ratio: float, is_found: bool
+):
+    case = case_with(folder, CONFIG.replace(FLIP, JITTER % ratio))
+    assert (found(case, "augmentation-destroys-boxes") is not None) == is_found
+
+
+def test_a_matcher_that_asks_for_too_much_is_what_is_mended(folder: Path):
+    matcher = "model.ssd.matcher.argmax_matcher"
+    strict = {f"{matcher}.matched_threshold": "0.95", f"{matcher}.unmatched_threshold": "0.9"}
+    finding = found(case_with(folder, CONFIG, strict), "anchors-miss-boxes")
+    assert finding is not None
+    assert finding.fix.set["model.ssd.matcher.argmax_matcher.matched_threshold"] == "0.5"
+
+
+def test_another_resolution_is_fine_where_anchors_cover_the_boxes(folder: Path):
+    case = case_with(folder)
+    case.model = case_of(HEALTHY.replace("300", "400")).model
+    most, fewer = (
+        AnchorCoverage(iou_threshold=0.5, all=share, small=share, classes={})
+        for share in (Share(boxes=100, covered=98), Share(boxes=100, covered=80))
+    )
+    case.coverage = Covered(most, published=fewer)
+    assert found(case, "resolution-changed") is None
+    case.coverage = Covered(fewer, published=most)
+    finding = found(case, "resolution-changed")
+    assert finding is not None
+    assert finding.severity == "warning"
+
+
+def test_a_limit_for_each_class_hides_what_an_image_has_more_of(folder: Path):
+    limit = "model.ssd.post_processing.batch_non_max_suppression.max_detections_per_class"
+    most = max(
+        Counter(image.class_names).most_common(1)[0][1]
+        for image in case_with(folder).train.images
+        if image.class_names
+    )
+    for allowed, is_found in ((most - 1, True), (most, False)):
+        case = case_with(folder, CONFIG, {limit: str(allowed)})
+        assert (found(case, "detections-hidden") is not None) == is_found
 
 
 def test_a_flip_is_neither_slow_nor_harmful(folder: Path):

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.doctor.cases import found
+from tests.doctor.cases import HEALTHY, case_of, found
 from tests.doctor.scenes import changed, data_case, scenes
+
+from holdfast.doctor.diagnose import examine
 
 
 def test_ids_that_count_from_0_are_an_error(tmp_path: Path):
@@ -46,3 +48,20 @@ def test_ids_above_num_classes_are_found_without_a_label_map(tmp_path: Path):
 
 def test_labels_of_the_map_are_fine(tmp_path: Path):
     assert found(data_case(tmp_path, scenes(6), scenes(3, first=50)), "label-outside-map") is None
+
+
+def test_a_label_map_that_counts_from_0_is_an_error(tmp_path: Path):
+    path = tmp_path / "label_map.pbtxt"
+    path.write_text('item { id: 0 name: "disc" } item { id: 1 name: "bar" }')
+    case = case_of(HEALTHY, {"train_input_reader.label_map_path": str(path)})
+    finding = found(case, "label-outside-map")
+    assert finding is not None
+    assert finding.severity == "error"
+    assert "reserved for the background" in finding.what
+    assert "from 1" in finding.fix.text
+
+
+def test_a_label_map_that_is_elsewhere_is_not_judged():
+    diagnosis = examine(case_of(HEALTHY), only=["label-outside-map"])
+    assert diagnosis.findings == ()
+    assert diagnosis.not_looked_at

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from tests.cli.commands import CONFIG
 from tests.data.splitting.pictures import COPIES, jpeg, photograph
 from tests.doctor.cases import found
 from tests.doctor.scenes import Scene, data_case
@@ -34,3 +35,14 @@ def test_other_photographs_are_fine(tmp_path: Path):
     train = [photographed(seed) for seed in range(12)]
     others = [photographed(seed) for seed in range(20, 28)]
     assert found(data_case(tmp_path, train, others), "split-leak") is None
+
+
+def test_an_evaluation_that_reads_the_training_data_is_sent_to_what_lies_beside_it(tmp_path: Path):
+    train, others = ([photographed(seed) for seed in seeds] for seeds in (range(9), range(20, 24)))
+    config = CONFIG.replace("records/val.record-*", "records/train.record-*")
+    finding = found(data_case(tmp_path, train, others, config=config), "split-leak")
+    assert finding is not None
+    assert "the training data itself" in finding.what
+    (meant,) = finding.fix.set.values()
+    assert [Path(meant).parent / "val.record-0"] == sorted(Path(meant).parent.glob("val.record*"))
+    assert meant.endswith("val.record*")

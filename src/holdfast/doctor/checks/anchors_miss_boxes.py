@@ -17,6 +17,7 @@ _CLASS_FEW, _CLASS_BOXES = 0.6, 20  # with fewer boxes a share says little
 # The first of two stages asks for an IoU of 0.7, and takes the best anchor of each box in any case:
 # its published anchors cover less than half of COCO's boxes so, and train well.
 _FEW_OF_TWO_STAGES, _CLASS_FEW_OF_TWO_STAGES = 0.2, 0.05
+_STRICT = 0.7  # one stage was published with 0.5
 
 
 @check("anchors-miss-boxes", about="anchors", needs=("coverage", "detector"))
@@ -66,8 +67,19 @@ def anchors_miss_boxes(case: Case) -> Iterator[Finding]:
                 for name, each in here.classes.items()
             ],
         },
-        fix=Fix(
+        fix=_fix(case, here.iou_threshold),
+    )
+
+
+def _fix(case: Case, threshold: float) -> Fix:
+    matcher = case.detector.matcher if isinstance(case.detector, Ssd) else None
+    if threshold <= _STRICT or matcher is None or matcher.argmax_matcher is None:
+        return Fix(
             text="Fit the anchors to the boxes of the data.",
             command=f"holdfast adapt {case.shown_path}",
-        ),
+        )
+    place = f"{case.detector_path}.matcher.argmax_matcher"
+    return Fix(
+        text="Ask for an IoU of 0.5, as published: hardly any anchor is as near as it is now.",
+        set={f"{place}.matched_threshold": "0.5", f"{place}.unmatched_threshold": "0.5"},
     )

@@ -15,15 +15,17 @@ _FEW, _HARDLY_ANY = 0.45, 0.2
 
 @check("augmentation-destroys-boxes", about="config", needs=("augmentation_trial",))
 def augmentation_destroys_boxes(case: Case) -> Iterator[Finding]:
-    """The augmentations cut off, shrink or drop most of the boxes.
+    """The augmentations cut off, shrink, blank or drop most of the boxes.
 
     Why it happens: crops that were published for COCO's large objects meet small ones; a scale of
-    0.1 leaves 3 pixels of what had 30; an overlap threshold drops every box that the border cuts.
-    The network then learns that images show background.
+    0.1 leaves 3 pixels of what had 30; an overlap threshold drops every box that the border cuts;
+    black patches, or a brightness that is changed by its whole range, leave nothing to see; boxes
+    are jittered away from their objects. The network then learns that images show background.
 
     How it is seen: the config's own augmentations are run on up to 32 images of the data, twice
-    each. Counted are the boxes that are left with sides of 4 pixels or more of the network's input.
-    Fewer than 45 % are a warning, fewer than 20 % an error.
+    each. Counted are the boxes that are left with sides of 4 pixels or more of the network's input,
+    with pixels that differ, and where they were if the pixels stayed in their places. Fewer than
+    45 % are a warning, fewer than 20 % an error.
 
     What helps: a larger min_area or scale_min, min_object_covered of 0, or leaving the step out.
     """
@@ -49,6 +51,6 @@ def augmentation_destroys_boxes(case: Case) -> Iterator[Finding]:
             ],
         },
         fix=Fix(
-            text=f"Cut less off in train_config.data_augmentation_options[{worst}], or remove it."
+            text=f"Do less of it in train_config.data_augmentation_options[{worst}], or remove it."
         ),
     )

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from holdfast.doctor.case import Case
 from holdfast.doctor.check import check
 from holdfast.doctor.finding import Finding, Fix
+from holdfast.doctor.lazy_part import MissingError
+from holdfast.doctor.rate_fix import scaled_rate
+from holdfast.doctor.usual_rates import usual_rates
 
 _FEW_STEPS = 5  # an epoch: `holdfast new` never makes fewer than some ten
+_SMALL = 4  # images: with fewer, steps are noise, and batch norm has no statistics
 
 
 @check("batch-large", about="config", needs=("train_config", "train.statistics"))
@@ -20,14 +24,15 @@ def batch_large(case: Case) -> Iterator[Finding]:
     set needs to be generalized from, and few steps for the time that they take.
 
     How it is seen: the images of the training data, divided by batch_size. Fewer than 5 steps are a
-    note; a batch of more images than there are is a warning, since it shows some of them twice.
+    note; a batch of more images than there are is a warning, since it shows some of them twice. Of
+    4 images and fewer nothing is said: smaller batches have other faults.
 
     What helps: a batch of 8 to 16 with a learning rate that is scaled along.
     """
     images, batch = case.train.statistics.images, case.train_config.batch_size
-    if not images or images >= _FEW_STEPS * batch:
+    if not images or images >= _FEW_STEPS * batch or batch <= min(_SMALL, images):
         return
-    wanted = max(min(8, images // 10), 1)
+    wanted = min(max(min(8, images // 10), _SMALL), images)
     yield Finding(
         code="batch-large",
         severity="warning" if batch > images else "note",
@@ -37,6 +42,16 @@ def batch_large(case: Case) -> Iterator[Finding]:
         evidence={"batch_size": batch, "images": images, "steps_per_epoch": images / batch},
         fix=Fix(
             text=f"Train with {wanted} images a step, and scale the learning rate along.",
-            set={"train_config.batch_size": str(wanted)},
+            set={"train_config.batch_size": str(wanted)} | _scaled(case, wanted),
         ),
     )
+
+
+def _scaled(case: Case, batch: int) -> dict[str, str]:
+    """Give the rates that suit another batch, as published ones do."""
+    try:
+        before, optimizer = case.usual_rates, case.train_config.optimizer
+    except MissingError:
+        return {}
+    after = usual_rates(case.detector, optimizer, batch) if optimizer is not None else None
+    return scaled_rate(case, after.high / before.high) if after is not None else {}

@@ -79,5 +79,5 @@ def _fix(case: Case) -> Fix:
     return Fix(
         text="Weigh the classes (the suggested weights are those of --class-weights auto), and add "
         "images of the rare ones.",
-        command=f"holdfast train {case.shown_path} --class-weights auto",
+        command=f"holdfast train {case.shown_path} --class-weights auto --run RUN",
     )

@@ -68,7 +68,7 @@ def class_starved(case: Case) -> Iterator[Finding]:
         },
         fix=Fix(
             text="Give rare classes more weight, in a new run.",
-            command="holdfast train CONFIG --run NEW --class-weights auto",
+            command=f"holdfast train {case.shown_path} --class-weights auto --run RUN",
         ),
     )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from holdfast.config.schema.center_net import CenterNet
 from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.post_processing import (
     BatchNonMaxSuppression,
@@ -55,6 +57,8 @@ def detections_hidden(case: Case) -> Iterator[Finding]:
         yield from _logits(case, placed[1])
     if isinstance(case.detector, FasterRcnn):
         yield from _proposals(case.detector, case.detector_path)
+    if isinstance(case.detector, CenterNet):
+        yield from _peaks(case, case.detector, case.detector_path)
 
 
 def _scores(suppression: BatchNonMaxSuppression, place: str) -> Iterator[Finding]:
@@ -70,7 +74,7 @@ def _scores(suppression: BatchNonMaxSuppression, place: str) -> Iterator[Finding
 
 def _limits(case: Case, suppression: BatchNonMaxSuppression, place: str) -> Iterator[Finding]:
     total, of_class = suppression.max_total_detections, suppression.max_detections_per_class
-    most = _most_boxes(case)
+    most, most_of_class = _most_boxes(case), _most_of_a_class(case)
     wanted = max(100, most or 0)
     if min(total, of_class) < 1:
         severity: Severity = "error"
@@ -78,6 +82,12 @@ def _limits(case: Case, suppression: BatchNonMaxSuppression, place: str) -> Iter
     elif most is not None and total < most:
         severity = "warning"
         what = f"At most {total} detections come through, and an image has up to {most} objects."
+    elif most_of_class is not None and of_class < most_of_class:
+        severity = "warning"
+        what = (
+            f"At most {of_class} detections of a class come through, and an image has up to "
+            f"{most_of_class} objects of one."
+        )
     else:
         return
     yield _hidden(
@@ -87,11 +97,12 @@ def _limits(case: Case, suppression: BatchNonMaxSuppression, place: str) -> Iter
             "max_total_detections": total,
             "max_detections_per_class": of_class,
             "most_boxes_in_an_image": most,
+            "most_boxes_of_a_class": most_of_class,
         },
         Fix(
             text=f"Let {wanted} through.",
             set={
-                f"{place}.max_total_detections": str(wanted),
+                f"{place}.max_total_detections": str(max(total, wanted)),
                 f"{place}.max_detections_per_class": str(max(of_class, wanted)),
             },
         ),
@@ -133,6 +144,7 @@ def _logits(case: Case, settings: PostProcessing) -> Iterator[Finding]:
 
 
 def _proposals(detector: FasterRcnn, place: str) -> Iterator[Finding]:
+    yield from _overlapping_proposals(detector.first_stage_nms_iou_threshold, place)
     most, threshold = detector.first_stage_max_proposals, detector.first_stage_nms_score_threshold
     if most >= _FEW_PROPOSALS and threshold < _HIGH_SCORE:
         return
@@ -146,6 +158,44 @@ def _proposals(detector: FasterRcnn, place: str) -> Iterator[Finding]:
                 f"{place}.first_stage_max_proposals": "300",
                 f"{place}.first_stage_nms_score_threshold": "0.0",
             },
+        ),
+    )
+
+
+def _overlapping_proposals(threshold: float, place: str) -> Iterator[Finding]:
+    if _LOW_IOU <= threshold < _NO_IOU:
+        return
+    what = (
+        f"Of two proposals that overlap by an IoU of {threshold:g} the second stage sees one: "
+        "neighbors are lost."
+        if threshold < _LOW_IOU
+        else f"Proposals are duplicates only from an IoU of {threshold:g} on: most show the same."
+    )
+    yield _hidden(
+        "warning",
+        what,
+        {"first_stage_nms_iou_threshold": threshold},
+        Fix(
+            text="Set it to 0.7, as published.",
+            set={f"{place}.first_stage_nms_iou_threshold": "0.7"},
+        ),
+    )
+
+
+def _peaks(case: Case, detector: CenterNet, place: str) -> Iterator[Finding]:
+    center, most = detector.object_center_params, _most_boxes(case)
+    limit = center.max_box_predictions if center is not None else 100
+    if limit >= 1 and (most is None or limit >= most):
+        return
+    wanted = max(100, most or 0)
+    yield _hidden(
+        "error" if limit < 1 else "warning",
+        f"At most {limit} detections come through"
+        + (f", and an image has up to {most} objects." if most else "."),
+        {"max_box_predictions": limit, "most_boxes_in_an_image": most},
+        Fix(
+            text=f"Let {wanted} through.",
+            set={f"{place}.object_center_params.max_box_predictions": str(wanted)},
         ),
     )
 
@@ -167,3 +217,12 @@ def _most_boxes(case: Case) -> int | None:
     except MissingError:
         return None
     return counts.maximum if counts is not None else None
+
+
+def _most_of_a_class(case: Case) -> int | None:
+    try:
+        images = case.train.images
+    except MissingError:
+        return None
+    counts = (Counter(image.class_names).most_common(1) for image in images)
+    return max((most[0][1] for most in counts if most), default=None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from holdfast.doctor.case import Case
 from holdfast.doctor.check import check
 from holdfast.doctor.finding import Finding, Fix
+from holdfast.runs.json_text import JsonValue
 from holdfast.units import count_text
 
 # Fine-tuning from COCO's weights learns a class from a few dozen boxes; below these numbers what is
@@ -49,13 +50,15 @@ def few_examples(case: Case) -> Iterator[Finding]:
         why="What is seen so few times is remembered, not learned: new images will look different.",
         evidence={
             "images_with_boxes": images,
-            "classes": [
-                {"class": name, "boxes": boxes}
-                for name, boxes in sorted(few.items(), key=lambda each: each[1])
-            ],
+            **({"classes": _rows(few)} if few else {}),
         },
         fix=Fix(
             text="Label more images, start from a trained detector's weights, and augment; or "
             "leave the rarest classes out."
         ),
     )
+
+
+def _rows(few: Mapping[str, int]) -> list[JsonValue]:
+    rarest_first = sorted(few.items(), key=lambda each: each[1])
+    return [{"class": name, "boxes": boxes} for name, boxes in rarest_first]

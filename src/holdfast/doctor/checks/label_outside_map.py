@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.config.label_map import read_label_map
+from holdfast.config.paths import find_files
 from holdfast.doctor.case import Case
 from holdfast.doctor.check import check
 from holdfast.doctor.finding import Finding, Fix
 from holdfast.doctor.lazy_part import MissingError
-from holdfast.errors import nearest
+from holdfast.errors import Problem, errors_of, nearest
 
 if TYPE_CHECKING:
     from holdfast.data.survey.statistics import Statistics
@@ -27,7 +29,7 @@ class _Outside(NamedTuple):
     known: list[str]  # names of the label map
 
 
-@check("label-outside-map", about="data", needs=("train.records", "train.statistics"))
+@check("label-outside-map", about="data", needs=("config",))
 def label_outside_map(case: Case) -> Iterator[Finding]:
     """Boxes have a class that the label map, or num_classes, does not reach: they are left out.
 
@@ -37,11 +39,15 @@ def label_outside_map(case: Case) -> Iterator[Finding]:
 
     How it is seen: boxes of the training and the evaluation data whose text or id is not in the
     label map, with an id of 0 or less, or without a label map above num_classes. From 5 % of the
-    boxes on it is an error, below a warning.
+    boxes on it is an error, below a warning. A label map that is there and cannot be used, such as
+    one that gives a class the id 0, is an error, too.
 
     What helps: name the label map that belongs to the data, correct the names in it, or convert the
     data anew with ids that count from 1: 0 is the background.
     """
+    if unusable := next(_unusable_maps(case), None):
+        yield unusable
+        return
     found = [each for each in _outside(case) if each.boxes]
     if not found:
         return
@@ -69,6 +75,35 @@ def label_outside_map(case: Case) -> Iterator[Finding]:
             "probably_meant": meant,
         },
         fix=Fix(text=_advice(worst, meant)),
+    )
+
+
+def _unusable_maps(case: Case) -> Iterator[Finding]:
+    """Find label maps that are there, and that training refuses to read."""
+    readers = {"train_input_reader": case.config.train_input_reader}
+    numbered = enumerate(case.config.eval_input_reader)
+    readers |= {f"eval_input_reader[{at}]": each for at, each in numbered}
+    for name, reader in readers.items():
+        path = reader.label_map_path if reader is not None else ""
+        for file in find_files(path, case.folder).files[:1] if path else ():
+            if wrong := errors_of(read_label_map(file).problems):
+                yield _unusable(name, path, wrong)
+
+
+def _unusable(name: str, path: str, wrong: Sequence[Problem]) -> Finding:
+    first = wrong[0]
+    place = f"line {first.line}: " if first.line else ""
+    return Finding(
+        code="label-outside-map",
+        severity="error",
+        what=f"The label map {path} of {name} cannot be used: {place}{first.message}.",
+        why="Training refuses to begin without a label map that gives each class an id from 1 on.",
+        evidence={"label_map": path, "problems": [str(each) for each in wrong[:_NAMED]]},
+        fix=Fix(
+            text=f"In {path}, {first.fix}."
+            if first.fix
+            else f"Correct {path}, or name the label map that belongs to the data."
+        ),
     )
 
 

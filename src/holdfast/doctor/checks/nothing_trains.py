@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from holdfast.config.schema.center_net import CenterNet
 from holdfast.config.schema.faster_rcnn import FasterRcnn
 from holdfast.config.schema.ssd import Ssd
 from holdfast.doctor.case import Case
@@ -12,8 +13,8 @@ from holdfast.doctor.check import check
 from holdfast.doctor.finding import Finding, Fix
 from holdfast.doctor.lazy_part import MissingError
 
-# What variables of the parts are called by the OD API's TF1 half, by Holdfast and in TF2's
-# checkpoints: the names that patterns are read as, in this order.
+# Names that variables of the features and of the heads have in TF1's half of the OD API, in
+# Holdfast and in TF2's checkpoints.
 _FEATURES = (
     ("FeatureExtractor/Network/Conv/weights", "FirstStageFeatureExtractor/Network/Conv/weights"),
     ("backbone/conv/kernel", "neck/conv/kernel"),
@@ -28,6 +29,7 @@ _HEADS = (
     ("head/class/kernel", "head/box/kernel"),
     ("model/_box_predictor/_prediction_heads/class_predictions_with_background/kernel",),
 )
+_NAMINGS = tuple(zip(_FEATURES, _HEADS, strict=True))
 
 
 @check("nothing-trains", about="config", needs=("train_config",))
@@ -40,7 +42,8 @@ def nothing_trains(case: Case) -> Iterator[Finding]:
     off by its weight.
 
     How it is seen: the patterns are tried on the names that variables of the features and of the
-    heads have. All frozen is an error, and so is a frozen head that starts with fresh weights.
+    heads have, each in the first naming (TF1's, Holdfast's, TF2's) that it tells apart, as training
+    does. All frozen is an error, and so is a frozen head that starts with fresh weights.
 
     What helps: freeze the features alone, by their scope (FeatureExtractor), or nothing.
     """
@@ -54,13 +57,10 @@ def _frozen(case: Case) -> Iterator[Finding]:
     update, freeze = train.update_trainable_variables, train.freeze_variables
     if not update and not freeze:
         return
-    trained = [
-        (_is_trained(features, update, freeze), _is_trained(heads, update, freeze))
-        for features, heads in zip(_FEATURES, _HEADS, strict=True)
-    ]
-    if any(heads for _, heads in trained):
+    features, heads = (_is_trained(part, update, freeze) for part in (0, 1))
+    if heads:
         return
-    everything = not any(features for features, _ in trained)
+    everything = not features
     starts_whole = train.fine_tune_checkpoint_type in ("full", "fine_tune")
     yield Finding(
         code="nothing-trains",
@@ -84,11 +84,28 @@ def _frozen(case: Case) -> Iterator[Finding]:
     )
 
 
-def _is_trained(names: Sequence[str], update: Sequence[str], freeze: Sequence[str]) -> bool:
-    def finds(patterns: Sequence[str], name: str) -> bool:
-        return any(_search(pattern, name) for pattern in patterns)
+def _is_trained(part: int, update: Sequence[str], freeze: Sequence[str]) -> bool:
+    """Tell whether training changes the features (0) or the heads (1)."""
 
-    return any((not update or finds(update, name)) and not finds(freeze, name) for name in names)
+    def found(patterns: Sequence[str], at: int) -> list[bool]:
+        read = [pattern for pattern in patterns if _naming(pattern) == at]
+        return [any(_search(pattern, name) for pattern in read) for name in _NAMINGS[at][part]]
+
+    places = range(len(_NAMINGS))
+    is_updated = not update or any(any(found(update, at)) for at in places)
+    return is_updated and not any(all(found(freeze, at)) for at in places)
+
+
+def _naming(pattern: str) -> int | None:
+    """Choose the naming that training reads a pattern in; None where it finds nothing."""
+    everything = None
+    for at, (features, heads) in enumerate(_NAMINGS):
+        found = [_search(pattern, name) for name in (*features, *heads)]
+        if any(found) and not all(found):
+            return at
+        if all(found) and everything is None:
+            everything = at
+    return everything
 
 
 def _search(pattern: str, name: str) -> bool:
@@ -134,6 +151,8 @@ def _weightless(case: Case) -> Iterator[Finding]:
                 *("second_stage_classification_loss_weight", "second_stage_balance_fraction"),
             )
             weights = {name: getattr(detector, name) for name in names}
+        case CenterNet():
+            weights = _of_centers(detector)
         case _:
             return
     idle = [name for name, weight in weights.items() if weight <= 0]
@@ -148,3 +167,15 @@ def _weightless(case: Case) -> Iterator[Finding]:
             evidence=dict(weights),
             fix=Fix(text="Set it to 1.", set={f"{place}.{name}": "1.0" for name in idle}),
         )
+
+
+def _of_centers(detector: CenterNet) -> dict[str, float]:
+    center, task = detector.object_center_params, detector.object_detection_task
+    weights = {}
+    if center is not None:
+        name = "object_center_loss_weight"
+        weights[f"object_center_params.{name}"] = center.object_center_loss_weight
+    if task is not None:
+        for name in ("task_loss_weight", "offset_loss_weight", "scale_loss_weight"):
+            weights[f"object_detection_task.{name}"] = getattr(task, name)
+    return weights

@@ -40,9 +40,9 @@ def odd_pixels(case: Case) -> Iterator[Finding]:
     How it is seen, in a sample of training and evaluation images: nothing brighter than 24 of 255,
     or darker than 235; one color; four gray levels or fewer; where images are alike, a mean color
     that is far from that of the training images (four times their spread), and near once it is
-    inverted or red and blue are exchanged, and the same of the evaluation's median; images without
-    color beside others with it. Half of the images are an error, 2 % a warning. Gray images
-    throughout are fine.
+    inverted or red and blue are exchanged, and the same of the evaluation's median; red that
+    exceeds blue in training as blue exceeds red in the evaluation; images without color beside
+    others with it. Half of the images are an error, 2 % a warning. Gray images throughout are fine.
 
     What helps: look at the sheet that `holdfast inspect` draws, and read them as what they
     are when converting: divide 16 bits by their real maximum, multiply 0..1 by 255.
@@ -85,6 +85,7 @@ def _oddities(case: Case) -> Iterator[_Oddity]:
     if not train:
         return
     typical = typical_colors(train)
+    odd_ones = 0  # of the evaluation
     for data, looks in (("training", train), ("evaluation", evaluation)):
         found: defaultdict[str, list[str]] = defaultdict(list)
         for look in looks:
@@ -92,9 +93,10 @@ def _oddities(case: Case) -> Iterator[_Oddity]:
             if fault is not None:
                 depth = f" (stored with {look.bits} bits)" if look.bits > 8 else ""
                 found[fault + depth].append(look.image.name)
+        odd_ones = sum(map(len, found.values()))
         for what, names in found.items():
             yield _Oddity(data, what, len(names), len(names) / len(looks), tuple(names[:_EXAMPLES]))
-    if (shared := fault_of_all(evaluation, typical)) is not None:
+    if not odd_ones and (shared := fault_of_all(train, evaluation)) is not None:
         examples = tuple(look.image.name for look in evaluation[:_EXAMPLES])
         yield _Oddity("evaluation", shared, len(evaluation), 1.0, examples)
     grays = [

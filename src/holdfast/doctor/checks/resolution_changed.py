@@ -31,8 +31,9 @@ def resolution_changed(case: Case) -> Iterator[Finding]:
     the whole image, and weights that were loaded meet objects of another size.
 
     How it is seen: the input of the config against the nearest published one, and where there is
-    data the share of boxes with an anchor at both. 5 % fewer boxes with an anchor, or a side that
-    is smaller, or without data larger, by a factor of 1.6 or more is a warning; else it is a note.
+    data the share of boxes with an anchor at both. 5 % fewer boxes with an anchor are a warning,
+    and without data a side that is larger or smaller by a factor of 1.6 or more. Otherwise it is a
+    note, or nothing, if anchors cover the boxes as well as before and the factor is less.
 
     What helps: the published size; anchors fit to the data; a network with a pyramid; tiles.
     """
@@ -43,8 +44,12 @@ def resolution_changed(case: Case) -> Iterator[Finding]:
     factor = math.sqrt(area / (change.published.height * change.published.width))
     covered = _coverage(case)
     lost = _lost(covered)
-    # Where anchors still cover the boxes, a larger input is a choice; a smaller one loses detail.
-    is_bad = max(factor, 1 / factor) >= _FAR and (covered is None or factor < 1)
+    # Where anchors still cover the boxes, another input is a choice; boxes-too-small tells whether
+    # they have too few pixels in it.
+    is_far = max(factor, 1 / factor) >= _FAR
+    if covered is not None and lost <= 0 and not is_far:
+        return
+    is_bad = is_far and covered is None
     yield Finding(
         code="resolution-changed",
         severity="warning" if lost > _POINTS_LOST or is_bad else "note",
@@ -59,8 +64,10 @@ def resolution_changed(case: Case) -> Iterator[Finding]:
             **_shares(covered),
         },
         fix=Fix(
-            text="Fit the anchors to this size, or use the published one.",
-            command=_adapt(case, change),
+            text="Fit the anchors to this size, or use the published one."
+            if covered is None or lost > 0
+            else "The anchors fit this size. The published one would suit weights that are loaded.",
+            command=_adapt(case, change) if covered is None or lost > 0 else None,
         ),
     )
 

@@ -11,6 +11,7 @@ from holdfast.units import count_text
 
 WARNING_SHARE = 0.02  # of the evaluation images: below it, mAP changes by less than its noise
 _EXAMPLES = 10
+_HELD_OUT = ("val", "test", "eval")  # what records for evaluation are called
 
 
 @check("split-leak", about="data", needs=("train.records", "evaluation.records"))
@@ -30,6 +31,9 @@ def split_leak(case: Case) -> Iterator[Finding]:
     """
     from holdfast.doctor.twins import twins_between
 
+    if set(case.evaluation.files) <= set(case.train.files):
+        yield _same_files(case)
+        return
     train, evaluation = case.train.appearances, case.evaluation.appearances
     twins = twins_between(train, evaluation)
     if not twins:
@@ -57,3 +61,35 @@ def split_leak(case: Case) -> Iterator[Finding]:
             command="holdfast convert SOURCE OUT --resplit",
         ),
     )
+
+
+def _same_files(case: Case) -> Finding:
+    place = "eval_input_reader[0].tf_record_input_reader.input_path"
+    held_out = _held_out(case)
+    images = case.evaluation.statistics.images
+    return Finding(
+        code="split-leak",
+        severity="warning",
+        what=f"The evaluation reads the training data itself: all {count_text(images, 'image')} "
+        "were learned from.",
+        why="The evaluation measures what was remembered: new images will be detected worse.",
+        evidence={"files": [str(file) for file in case.evaluation.files[:_EXAMPLES]]},
+        fix=Fix(
+            text=f"Read {held_out}, which lies beside it, for evaluation."
+            if held_out
+            else "Split the data, and give eval_input_reader files of its own.",
+            set={place: held_out} if held_out else {},
+            command=None if held_out else "holdfast convert SOURCE OUT --resplit",
+        ),
+    )
+
+
+def _held_out(case: Case) -> str:
+    """Look for records of the same folder that training does not read."""
+    folder = case.train.files[0].parent
+    known = set(case.train.files)
+    for name in _HELD_OUT:
+        files = [file for file in folder.glob(f"*{name}*record*") if file not in known]
+        if files:
+            return str(folder / f"{files[0].name.partition('-')[0]}*")
+    return ""
