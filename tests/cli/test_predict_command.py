@@ -153,7 +153,7 @@ def test_results_go_to_the_store(project, store):
     assert f"written: {out} (pictures, predictions.json)" in words(finished.out)
     assert f"written: {coco}" in words(finished.out)
     assert store.names("cells", "found/") == [
-        *("found/12.png", "found/b.jpg", "found/inner/c.webp", "found/predictions.json")
+        *("found/12.png", "found/b.jpg", "found/inner/c.webp.png", "found/predictions.json")
     ]
     assert len(json.loads(store.objects["cells"]["found/predictions.json"].content)["images"]) == 3
     assert json.loads(store.objects["cells"]["results.json"].content)
