@@ -51,8 +51,9 @@ def measure(work: str, folder: str, images: int, parts: int) -> None:
     merged = child("")
     print(f"{work}: {images} records in {parts} parts, {AT_ONCE} at a time")
     few, many = (max(each["resident"][at] for each in found) for at in (0, 1))
+    base = max(each["base"] for each in found)
     print(
-        f"  a part: started and listed {max(each['base'] for each in found) / MEBIBYTE:.0f} MiB, above it "
+        f"  a part: started and listed {base / MEBIBYTE:.0f} MiB, above it "
         f"{few / MEBIBYTE:.0f} MiB after a tenth, {many / MEBIBYTE:.0f} MiB at the end, "
         f"ratio {many / few:.3f}"
     )
