@@ -169,3 +169,14 @@ def test_the_commands_are_defined_without_tensorflow():
     )
     finished = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert finished.stdout.split() == []
+
+
+def test_an_export_goes_to_the_store_and_is_used_from_there(project, store):
+    place = "gs://cells/exported"
+    finished = export(project, "--out", place, "--json")
+    assert finished.code == 0, finished.err
+    files = json.loads(finished.out)["files"]
+    assert set(files) == {f"gs://cells/{name}" for name in store.names("cells", "exported/")}
+    written = store.objects["cells"]["exported/export.json"].content
+    assert json.loads(written)["files"] == files
+    assert len(library.load_model(place)([noise(60, 80)]).scores) == 1

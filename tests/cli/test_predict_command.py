@@ -150,3 +150,16 @@ def test_a_file_that_only_has_the_name_of_a_saved_model_is_refused(project, tmp_
     finished = holdfast("predict", tmp_path, project / "photos")
     assert finished.code == 2
     assert "is not a SavedModel that can be loaded" in words(finished.err)
+
+
+def test_results_go_to_the_store(project, store):
+    out, coco = "gs://cells/found", "gs://cells/results.json"
+    finished = predict(project, project / "photos", "--out", out, "--coco", coco)
+    assert finished.code == 0, finished.err
+    assert f"written: {out} (pictures, predictions.json)" in words(finished.out)
+    assert f"written: {coco}" in words(finished.out)
+    assert store.names("cells", "found/") == [
+        *("found/12.png", "found/b.jpg", "found/inner/c.webp.png", "found/predictions.json")
+    ]
+    assert len(json.loads(store.objects["cells"]["found/predictions.json"].content)["images"]) == 3
+    assert json.loads(store.objects["cells"]["results.json"].content)

@@ -23,6 +23,17 @@ COMMANDS = {
     "convert": ("convert", "gs://cells/records/train.record-*", "out"),
     "convert to the store": ("convert", "4@64", "gs://cells/out", "--format", "synthetic"),
     "predict": ("predict", "gs://cells/run", "gs://cells/photos"),
+    "predict into the store": ("predict", "run", "photos", "--out", "gs://cells/found"),
+    "new": (
+        "new",
+        "fpnlite_320",
+        "--data",
+        "4@64",
+        "--format",
+        "synthetic",
+        "--out",
+        "gs://cells/new",
+    ),
     "doctor": ("doctor", "gs://cells/run"),
 }
 

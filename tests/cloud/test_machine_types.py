@@ -42,6 +42,8 @@ def test_tensorflow_has_code_for_cards_from_pascal_to_hopper():
         (("g2-standard-9",), "No machine type is known as g2-standard-9"),
         (("n1-standard-8",), "has no card of its own"),
         (("n1-standard-8", "L4"), "does not take a L4"),
+        (("n1-standard-8", "T4", 8), "does not take 8 T4"),
+        (("n1-standard-8", "V100", 3), "does not take 3 V100"),
         (("g2-standard-8", "T4"), "comes with its cards: 1 L4"),
         (("ct5lp-hightpu-4t",), "is a TPU"),
         (("v3-8",), "is a TPU"),

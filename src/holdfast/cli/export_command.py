@@ -122,6 +122,7 @@ def export(
     load_tensorflow(imports)
     from holdfast.checkpoints.trained_model import choose_trained
     from holdfast.export.export_model import DifferingExportError, export_model
+    from holdfast.store.written_place import written_place
 
     chosen = choose_trained(target, checkpoint, overrides=overrides, use=use)
     terminal.print(f"exporting {chosen.checkpoint} as {format_name}", soft_wrap=True, markup=False)
@@ -136,7 +137,8 @@ def export(
         images=images,
     )
     try:
-        result = export_model(chosen, out, settings, tell=terminal.print)
+        with written_place(out) as folder:
+            result = export_model(chosen, folder, settings, tell=terminal.print, shown=out)
     except DifferingExportError as error:
         print_error(error)
         raise typer.Exit(1) from error
@@ -150,6 +152,7 @@ def _print(terminal: Console, result: ExportResult, out: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from holdfast.files import shown_path
     from holdfast.units import bytes_text
 
     evidence, compared = result.evidence, result.evidence.comparison
@@ -179,4 +182,6 @@ def _print(terminal: Console, result: ExportResult, out: Path) -> None:
     for name, value in rows.items():
         table.add_row(name, value)
     terminal.print(table)
-    terminal.print(Text(f"written: {out} ({bytes_text(result.num_bytes)})"), soft_wrap=True)
+    terminal.print(
+        Text(f"written: {shown_path(out)} ({bytes_text(result.num_bytes)})"), soft_wrap=True
+    )

@@ -122,10 +122,15 @@ def predict(
     from holdfast.prediction.load_model import load_model
     from holdfast.prediction.predict_images import PredictionSettings
     from holdfast.runs.fetched_run import local_path
+    from holdfast.store.written_place import written_place
 
     images = local_path(images)
     refuse_places(images if images.is_dir() else images.parent, out, coco)
-    with opened_source(images, out, every) as source:
+    with (
+        written_place(out or _USUAL_OUT, replaces=True) as folder,
+        written_place(coco or _USUAL_OUT, replaces=True) as results,
+        opened_source(images, out, every) as source,
+    ):
         loaded = load_model(model, checkpoint)
         settings = PredictionSettings(
             least_score=score,
@@ -133,15 +138,18 @@ def predict(
             batch_size=batch_size,
             tiling=tiling,
         )
-        pictures = None if out is None else source.pictures(out)
         with PredictOutput(
-            out=out, pictures=pictures, coco=coco, model=loaded, unit=source.unit
+            out=folder if out else None,
+            pictures=source.pictures(folder) if out else None,
+            coco=results if coco else None,
+            model=loaded,
+            unit=source.unit,
         ) as output:
             _detect(terminal, loaded, source, settings, output)
             output.finish()
             if as_json:
                 output.print_to(sys.stdout)
-    output.report(terminal)
+    output.report(terminal, out, coco)
     raise typer.Exit(0 if output.images else 1)
 
 

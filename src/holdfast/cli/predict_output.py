@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from rich.text import Text
 
 from holdfast.errors import HoldfastError, nearest
-from holdfast.files import refuse_blocked, refuse_remote
+from holdfast.files import refuse_blocked, shown_path
 from holdfast.pictures import label_colors
 from holdfast.prediction.drawn_image import drawn_image
 from holdfast.prediction.result_files import ResultFile
@@ -54,10 +54,7 @@ def chosen_ids(classes: Sequence[str] | None, names: Mapping[int, str]) -> set[i
 
 
 def refuse_places(root: Path, out: Path | None, coco: Path | None) -> None:
-    """Raise if results cannot be written where they are to go; root is the images' folder."""
-    for path in (out, coco):
-        if path is not None:
-            refuse_remote(path, "what is written")
+    """Raise if pictures cannot be written where they are to go; root is the images' folder."""
     if out is not None and out.resolve() == root.resolve():
         raise HoldfastError(
             f"--out {out} is the folder of the images: pictures would replace them.",
@@ -150,8 +147,8 @@ class PredictOutput:
         """Print the JSON document."""
         self._document.print_to(stream)
 
-    def report(self, terminal: Console) -> None:
-        """Say what was found, where it is, and which files could not be read."""
+    def report(self, terminal: Console, out: Path | None, coco: Path | None) -> None:
+        """Say what was found, which files could not be read, and where the user finds all of it."""
         seconds = time.monotonic() - self._start
         total = sum(self._counts.values())
         rate = f"{self.images / max(seconds, 1e-3):.1f} {self._unit}s a second"
@@ -164,7 +161,10 @@ class PredictOutput:
             terminal.print(Text(f"not readable: {each['file']}: {each['why']}"), soft_wrap=True)
         if (more := len(self._unreadable) - _MOST_NAMED) > 0:
             terminal.print(Text(f"not readable: {more} more"))
-        written = [self._out and f"{self._out} (pictures, {RESULTS_NAME})", self._coco_path]
+        written = [
+            out and f"{shown_path(out)} (pictures, {RESULTS_NAME})",
+            coco and shown_path(coco),
+        ]
         for path in filter(None, written):
             terminal.print(Text(f"written: {path}"), soft_wrap=True)
 

@@ -2,8 +2,8 @@
 
 Source of GPU and host memory: Google's price catalog of August 2026 for us-central1, GPU memory as
 listed there, per GPU. The numbers of GPUs of g2-standard-12 and larger and of g4 machines, the
-K80's memory and the compute capabilities are general knowledge, not looked up. How many cards an n1
-machine takes is not checked.
+K80's memory, the compute capabilities and that n1 machines take 1, 2, 4 or 8 cards are general
+knowledge, not looked up. Which sizes of n1 take how many cards is not checked.
 """
 
 from __future__ import annotations
@@ -97,7 +97,15 @@ def _with_card(machine: Machine, card: str | None, num_cards: int) -> Machine:
         raise HoldfastError(
             f"{machine.name} {what}.", fix=f"Add --card {' or --card '.join(machine.choices)}."
         )
-    return replace(machine, card=_CARDS[known[card.lower()]], num_cards=num_cards)
+    found = _CARDS[known[card.lower()]]
+    most = _MOST_CARDS[found.name]
+    taken = [number for number in (1, 2, 4, 8) if number <= most]
+    if num_cards not in taken:
+        raise HoldfastError(
+            f"{machine.name} does not take {num_cards} {found.name}.",
+            fix=f"Give --cards {' or '.join(map(str, taken))}.",
+        )
+    return replace(machine, card=found, num_cards=num_cards)
 
 
 def _card_name(machine: Machine) -> str:
@@ -153,5 +161,6 @@ _WITH_CARDS = (
         for cores in (48, 96, 192, 384)
     ),
 )
+_MOST_CARDS = {"T4": 4, "V100": 8, "P100": 4, "K80": 8}  # of an n1 machine
 _CARDS = {card.name: card for card in _cards()}
 MACHINES = {machine.name: machine for machine in _machines()}

@@ -25,6 +25,7 @@ class CheckReport:
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     summary: tuple[SummaryRow, ...]
+    readable: TrainEvalPipelineConfig | None = None  # what of it can be read, beside its errors
 
     @property
     def ok(self) -> bool:
@@ -54,7 +55,12 @@ def check_config(
         source, unreadable = None, error.problems
     if source is None or unreadable:
         return CheckReport(
-            source=Path(path), config=None, errors=unreadable, warnings=(), summary=()
+            source=Path(path),
+            config=None,
+            errors=unreadable,
+            warnings=(),
+            summary=(),
+            readable=source.message if source else None,
         )
     folder = folder or source.path.parent
     judged = [
@@ -67,6 +73,7 @@ def check_config(
         errors=errors_of(judged),
         warnings=warnings_of(judged),
         summary=summarize(source.message, folder),
+        readable=source.message,
     )
 
 

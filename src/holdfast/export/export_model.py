@@ -28,7 +28,7 @@ from holdfast.export.limits import least_score, limited
 from holdfast.export.raw_boxes import best_raw_boxes
 from holdfast.export.sample_accuracy import sample_accuracy
 from holdfast.export.sample_images import EVALUATION, sample_images
-from holdfast.files import refuse_blocked, refuse_remote, write_text
+from holdfast.files import refuse_blocked, refuse_remote, shown_path, write_text
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.detectors.interface import Detector
 from holdfast.models.detectors.single_stage.detector import SingleStageDetector
@@ -77,7 +77,7 @@ class ExportResult:
     def document(self) -> dict[str, Any]:
         """Give what `--json` prints and what lies beside the export."""
         return {
-            "files": [str(path) for path in self.files],
+            "files": [shown_path(path) for path in self.files],
             "format": str(self.settings.format),
             "input": str(self.settings.input_type),
             "precision": str(self.settings.precision),
@@ -92,7 +92,12 @@ class DifferingExportError(HoldfastError):
 
 
 def export_model(
-    chosen: TrainedModel, out: Path, settings: ExportSettings, tell: Told = lambda text: None
+    chosen: TrainedModel,
+    out: Path,
+    settings: ExportSettings,
+    tell: Told = lambda text: None,
+    *,
+    shown: Path | None = None,
 ) -> ExportResult:
     """Export a trained detector, with config and label map beside it.
 
@@ -101,6 +106,7 @@ def export_model(
         out: Folder to be made; it appears whole, once the export was found to be right.
         settings: What a client wants.
         tell: Is told what is done next.
+        shown: What the folder is called in the result, if it will not stay where it is made.
 
     Raises:
         DifferingExportError: The export finds something else than the detector.
@@ -121,7 +127,7 @@ def export_model(
         if job.label_map is not None:
             save_label_map(job.label_map, temporary / "label_map.pbtxt")
         evidence = _evidence(job, row, temporary / row.place)
-        result = _result(temporary, out, row.place, evidence, settings)
+        result = _result(temporary, shown or out, row.place, evidence, settings)
         write_text(temporary / DOCUMENT_NAME, to_text(result.document(), indent=1) + "\n")
         os.replace(temporary, out)
     finally:

@@ -37,6 +37,7 @@ class Wishes:
     data: tuple[str, ...]
     reading: DataOptions
     out: Path
+    shown_out: Path | None = None  # where the user will find it, if not there
     checkpoint: str | None
     pretrained: bool = False  # published weights, in place of a checkpoint
     mirror: str | None = None  # where these are, if not where they were published
@@ -51,6 +52,7 @@ class Made:
 
     recipe: Recipe
     folder: NewFolder
+    is_copied: bool  # whether the records are in the folder, not used in place
     prepared: Prepared
     filling: Filling
     sizes: MedianSizes | None  # of the training data
@@ -68,7 +70,7 @@ def make(recipe: Recipe, wishes: Wishes, watch: Watch = unwatched) -> Made:
     if num_classes < 1:
         raise HoldfastError(f"{' and '.join(wishes.data)} has no class: nothing in it is labeled.")
     start = _start(wishes, recipe, num_classes, watch)
-    folder, origin = NewFolder(wishes.out), _origin(recipe, wishes)
+    folder, origin = NewFolder(wishes.out, wishes.shown_out), _origin(recipe, wishes)
     folder.claim(origin)
     prepared = prepare(data, folder, wishes.split, watch, learned)
     fit = _fit(recipe, wishes, num_classes, prepared)
@@ -80,6 +82,7 @@ def make(recipe: Recipe, wishes: Wishes, watch: Watch = unwatched) -> Made:
     return Made(
         recipe=recipe,
         folder=folder,
+        is_copied=folder.records.exists(),
         prepared=prepared,
         filling=filling,
         sizes=sizes,

@@ -23,12 +23,12 @@ class NewFolder:
     """A folder for a config and its records; one that others use is refused.
 
     The same command may fill it again, to go on after an interruption or with more images, as long
-    as nobody has edited the config.
+    as nobody has edited the config. shown: where the user will find it, if not at `path`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, shown: Path | None = None) -> None:
         refuse_remote(path, "a new project")
-        self.path = path
+        self.path, self.shown = path, shown or path
         self.config = path / CONFIG_NAME
         # Named after the folder: a config looks paths up from the working directory first, where
         # `records` may well be those of another data set.

@@ -129,6 +129,53 @@ def test_every_mistake_is_named_with_a_fix_in_one_run(failed):
     assert [each["what"] for each in failed if not each["fix"]] == []
 
 
+BESIDE = {
+    "a misspelled field": ("config", "has no field `batch_sise`"),
+    "an unknown kind of checkpoint": ("config", "'detecton' is not a checkpoint type"),
+    "a missing local file": ("config", "there is no file gone.record"),
+    "one file of a checkpoint": ("config", "ckpt.index is one file of a checkpoint"),
+    "a folder for records": ("config", "runs is a folder"),
+    "a lost slash": ("path", "gs:/cells/a.record lacks a slash"),
+    "another store": ("path", "s3://cells/a.record cannot be read"),
+    "a web address": ("path", "https://cells.com/a.record cannot be read"),
+    "a missing file in a bucket": ("path", "gs://cells/missing.record cannot be listed"),
+    "a web page for records": ("records", "page.record: it is not a TFRecord file"),
+    "an odd batch": ("batch", "A batch of 5 cannot be split over 4 cards"),
+    "two machines of one address": ("cluster", "names an address twice"),
+    "a key that is none": ("credentials", "which is not JSON"),
+    "a zone": ("region", "europe-west4-a is a zone"),
+}
+
+
+def test_a_field_that_cannot_be_read_hides_no_other_mistake(store, plans, monkeypatch):
+    (store / "key.json").write_text("PRIVATE")
+    (store / "runs").mkdir()
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(store / "key.json"))
+    cluster = {"worker": ["10.0.0.1:1", "10.0.0.1:1"]}
+    task = {"type": "worker", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    paths = ["gone.record", "runs", "gs:/cells/a.record", "s3://cells/a.record"]
+    paths += ["https://cells.com/a.record", "gs://cells/missing.record", "gs://cells/page.record"]
+    text = CONFIG.split("eval_input_reader")[0].replace("batch_size: 4 num", "batch_size: 5 num")
+    more = 'fine_tune_checkpoint: "gs://cells/ckpt.index" fine_tune_checkpoint_type: "detecton"'
+    text = text.replace("num_steps: 4", f"num_steps: 4 batch_sise: 8 {more}")
+    text += "".join(READER.format(map="gs://cells/page.record", path=path) for path in paths)
+    (store / "pipeline.config").write_text(text)
+    options = ("--on", "n1-standard-8", "--card", "T4", "--cards", 2, "--workers", 2)
+    options += ("--run", "gs:/cells/one", "--region", "europe-west4-a", "--json")
+    done = holdfast("cloud", "check", "pipeline.config", *options)
+    failed = [each for each in checks(done) if not each["ok"]]
+    missing = [
+        mistake
+        for mistake, (name, text) in BESIDE.items()
+        if not any(each["name"] == name and text in each["what"] for each in failed)
+    ]
+    assert missing == []
+    assert [each["what"] for each in failed if not each["fix"]] == []
+    assert "PRIVATE" not in done.out
+    assert "at gs://cells/one, from this machine" in done.out
+
+
 def test_a_sound_job_has_no_failed_check(trained, store, plans):
     done = holdfast(
         *("cloud", "check", trained.config, "--on", "g2-standard-8"),

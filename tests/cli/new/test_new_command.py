@@ -15,7 +15,7 @@ from holdfast.config.load import load_config
 from holdfast.config.recipes.recipe_table import RECIPES, find_recipe
 from holdfast.projects.project_folder import written_path
 
-from ..commands import words
+from ..commands import holdfast, words
 from .new_runs import SYNTHETIC, made, refusal, run
 from .pet_datasets import voc
 
@@ -133,3 +133,17 @@ def test_a_mistake_ends_the_process_with_code_2_and_no_traceback(tmp_path):
     assert finished.stdout == ""
     assert "Did you mean fpnlite_320?" in finished.stderr
     assert "Traceback" not in finished.stderr
+
+
+def test_a_project_in_the_store_can_be_checked_where_it_is(store):
+    place = "gs://cells/projects/shapes"
+    result = run("fpnlite_320", *SYNTHETIC, "--out", place)
+    assert result.exit_code == 0, result.output
+    said = words(result.output)
+    assert f"now in {place}/shapes_records" in said
+    assert f"holdfast train {place}/pipeline.config --run runs/shapes" in said
+    assert "cache" not in said
+    checked = holdfast("check", f"{place}/pipeline.config")
+    assert checked.code == 0, checked.out
+    again = run("fpnlite_320", *SYNTHETIC, "--out", place)
+    assert f"{place} is not empty" in str(again.exception)

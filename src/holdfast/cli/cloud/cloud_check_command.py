@@ -64,12 +64,13 @@ def check(
     from holdfast.cloud.preflight.flight import Flight
     from holdfast.cloud.preflight.preflight import preflight
     from holdfast.config.check_config import check_config
+    from holdfast.files import shown_path
 
     flight = Flight(
         machine=find_machine(on, card, cards),
         report=check_config(config, parse_assignments(assignments or [])),
         workers=workers,
-        run=run,
+        run=shown_path(run) if run else None,  # gs:/cells is taken for gs://cells
         region=region,
         checkpoint_every=checkpoint_every,
         step_seconds=step_seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -156,34 +157,47 @@ def new(
     from holdfast.data.sources.choose_classes import ClassChoice
     from holdfast.projects.making import Wishes, make
     from holdfast.projects.project_data import SplitOptions
+    from holdfast.store.gs_place import store_url
+    from holdfast.store.written_place import written_place
 
-    made = make(
-        recipe,
-        Wishes(
-            data=tuple(data),
-            reading=DataOptions(
-                format_name=format_name,
-                label_map=label_map,
-                images=images,
-                seed=seed,
-                val=val,
-                choice=ClassChoice(tuple(classes or ()), tuple(merge or ())),
+    place = Path(expand(out or recipe.name))
+    # A config in the store cannot name what lies here by a relative path.
+    from_here = _absolute_if_there if store_url(place) else str
+    with written_place(place) as folder:
+        made = make(
+            recipe,
+            Wishes(
+                data=tuple(from_here(each) for each in data),
+                reading=DataOptions(
+                    format_name=format_name,
+                    label_map=from_here(label_map) if label_map else None,
+                    images=images,
+                    seed=seed,
+                    val=val,
+                    choice=ClassChoice(tuple(classes or ()), tuple(merge or ())),
+                ),
+                out=folder,
+                shown_out=place,
+                checkpoint=from_here(checkpoint) if checkpoint else None,
+                pretrained=pretrained,
+                mirror=mirror,
+                input_size=input_size,
+                pace=WantedPace(batch_size=batch_size, epochs=epochs, steps=steps),
+                split=SplitOptions(
+                    val=val, resplit=resplit, shards=shards, seed=seed, strict=strict
+                ),
             ),
-            out=Path(expand(out or recipe.name)),
-            checkpoint=checkpoint,
-            pretrained=pretrained,
-            mirror=mirror,
-            input_size=input_size,
-            pace=WantedPace(batch_size=batch_size, epochs=epochs, steps=steps),
-            split=SplitOptions(val=val, resplit=resplit, shards=shards, seed=seed, strict=strict),
-        ),
-        watch=progress,
-    )
+            watch=progress,
+        )
     if as_json:
         typer.echo(json.dumps(made_json(made), indent=1))  # ASCII: any pipe can carry it
     else:
         print_made(made)
     raise typer.Exit(0 if made.check.ok else 1)
+
+
+def _absolute_if_there(path: str) -> str:
+    return os.path.abspath(expand(path)) if os.path.exists(expand(path)) else path
 
 
 def _refuse_two_lengths(epochs: int | None, steps: int | None) -> None:

@@ -18,6 +18,7 @@ from holdfast.config.recipes.recipe import Recipe
 from holdfast.config.summary import SummaryRow
 from holdfast.data.splitting.split_names import TEST, TRAIN
 from holdfast.errors import Problem
+from holdfast.files import shown_path
 from holdfast.projects.making import Made
 from holdfast.units import count_text
 
@@ -29,7 +30,7 @@ def print_made(made: Made) -> None:
     terminal = console()
     doubts = made.prepared.doubts  # of the data: nothing below matters if they are right
     terminal.print(problem_list(doubts))
-    terminal.print(summary_panel(str(made.folder.config), _rows(made)))
+    terminal.print(summary_panel(_config(made), _rows(made)))
     for note in made.notes:
         terminal.print(Text.assemble(("note: ", "bold"), note))
     for text in _left_out(made):
@@ -46,7 +47,7 @@ def made_json(made: Made) -> dict[str, Any]:
     filling, prepared = made.filling, made.prepared
     conversion = prepared.conversion
     return {
-        "config": str(made.folder.config),
+        "config": _config(made),
         "recipe": made.recipe.name,
         "format": prepared.format,
         "num_classes": filling.num_classes,
@@ -73,7 +74,11 @@ def made_json(made: Made) -> dict[str, Any]:
 def next_command(made: Made) -> str:
     """Say how to train what was made."""
     run = f"runs/{made.folder.path.resolve().name}"
-    return shlex.join(["holdfast", "train", str(made.folder.config), "--run", run])
+    return shlex.join(["holdfast", "train", _config(made), "--run", run])
+
+
+def _config(made: Made) -> str:
+    return shown_path(made.folder.shown / made.folder.config.name)
 
 
 def _print_pretrained(terminal: Console, recipe: Recipe) -> None:
@@ -110,8 +115,11 @@ def _rows(made: Made) -> Iterator[SummaryRow]:
 
 
 def _data(made: Made) -> str:
-    is_copied = made.folder.records.exists()
-    place = f"now in {made.folder.records}" if is_copied else "used in place"
+    place = (
+        f"now in {shown_path(made.folder.shown / made.folder.records.name)}"
+        if made.is_copied
+        else "used in place"
+    )
     return f"{made.prepared.format}, {place}"
 
 

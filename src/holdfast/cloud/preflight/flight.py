@@ -67,12 +67,12 @@ class Flight:
 
     @property
     def paths(self) -> tuple[NamedPath, ...]:
-        """All paths of the config."""
-        if self.report.config is None:
+        """All paths of the config, or of what can be read of it."""
+        if self.report.readable is None:
             return ()
         return tuple(
             NamedPath(field=each.path, text=each.value)
-            for each in walk(self.report.config)
+            for each in walk(self.report.readable)
             if each.spec.name in _PATHS and isinstance(each.value, str) and each.value
         )
 

@@ -30,8 +30,10 @@ def look_at_card(flight: Flight) -> Iterator[Outcome]:
 
 def look_at_batch(flight: Flight) -> Iterator[Outcome]:
     """See whether the batch can be split over all cards."""
-    config = flight.report.config
-    batch = ((config and config.train_config) or TrainConfig()).batch_size or 1
+    config = flight.report.readable
+    if config is None:
+        return
+    batch = (config.train_config or TrainConfig()).batch_size or 1
     cards = flight.workers * max(1, flight.machine.num_cards)
     if batch % cards:
         what = f"A batch of {batch} cannot be split over {cards} cards."

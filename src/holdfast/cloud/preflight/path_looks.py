@@ -10,6 +10,9 @@ from holdfast.cloud.preflight.first_record import first_record_fault
 from holdfast.cloud.preflight.flight import Flight, NamedPath, Outcome
 from holdfast.cloud.preflight.gcloud import ask_gcloud
 from holdfast.config.paths import find_files
+from holdfast.config.validate import validate
+from holdfast.errors import errors_of
+from holdfast.files import broken_url
 from holdfast.units import count_text
 
 _ASKED_SECONDS = 15.0
@@ -17,11 +20,14 @@ _START_BYTES = 12
 
 
 def look_at_config(flight: Flight) -> Iterator[Outcome]:
-    """Give every error of the config, as `holdfast check` does."""
-    for problem in flight.report.errors:
+    """Give every error of the config, also those of fields beside one that cannot be read."""
+    report = flight.report
+    beside = report.readable if report.config is None else None
+    more = errors_of(validate(beside, flight.folder)) if beside is not None else ()
+    for problem in (*report.errors, *more):
         place = f"{problem.path}: " if problem.path else ""
         yield Outcome(name="config", ok=False, what=f"{place}{problem.message}", fix=problem.fix)
-    if not flight.report.errors:
+    if not report.errors:
         yield Outcome(name="config", ok=True, what="The config can be read.")
 
 
@@ -49,6 +55,12 @@ def look_at_files(flight: Flight) -> Iterator[Outcome]:
 
 
 def _look_here(flight: Flight, path: NamedPath) -> Iterator[Outcome]:
+    if url := broken_url(path.text):
+        is_slip = url.startswith("gs://")
+        what = f"{path.field}: {path.text} " + ("lacks a slash." if is_slip else "cannot be read.")
+        fix = f"Write {url}." if is_slip else "Copy it to a bucket, and name its gs:// place."
+        yield Outcome(name="path", ok=False, what=what, fix=fix)
+        return
     if flight.runs_in_cloud:
         yield Outcome(
             name="path",

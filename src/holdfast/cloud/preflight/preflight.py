@@ -18,13 +18,14 @@ from holdfast.cloud.preflight.run_looks import look_at_disk, look_at_interval, l
 from holdfast.cloud.preflight.store_looks import (
     look_at_buckets,
     look_at_credentials,
+    look_at_region,
     look_at_run_bucket,
 )
 
 LOOKS: tuple[Callable[[Flight], Iterator[Outcome]], ...] = (
     *(look_at_config, look_at_variables, look_at_files),
     *(look_at_card, look_at_gpu_memory, look_at_batch, look_at_cluster),
-    *(look_at_credentials, look_at_buckets, look_at_run_bucket),
+    *(look_at_credentials, look_at_region, look_at_buckets, look_at_run_bucket),
     *(look_into_records, look_at_speed, look_at_host_memory),
     *(look_at_run, look_at_disk, look_at_interval),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +23,8 @@ def look_at_credentials(flight: Flight) -> Iterator[Outcome]:
     if not flight.buckets:
         return
     named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
-    if named and not Path(named).is_file():
-        what = f"GOOGLE_APPLICATION_CREDENTIALS names {named}, which is not a file."
+    if named and (fault := _fault_of_key(Path(named))):
+        what = f"GOOGLE_APPLICATION_CREDENTIALS names {named}, which {fault}."
         fix = "Correct it, or unset it."
         yield Outcome(name="credentials", ok=False, what=what, fix=fix)
     elif not storage_unreachable.has_credentials():
@@ -32,6 +34,26 @@ def look_at_credentials(flight: Flight) -> Iterator[Outcome]:
     else:
         what = "There are credentials here; those of the job's service account are not known."
         yield Outcome(name="credentials", ok=True, what=what, is_unverified=True)
+
+
+def _fault_of_key(path: Path) -> str:
+    """Say why a file holds no credentials, without telling anything that is in it."""
+    if not path.is_file():
+        return "is not a file"
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return "is not JSON"
+    return "" if isinstance(document, dict) and "type" in document else "holds no credentials"
+
+
+def look_at_region(flight: Flight) -> Iterator[Outcome]:
+    """Find what is no name of a region, such as a zone."""
+    if not re.fullmatch(r"[a-z]+(-[a-z]+)+\d+", flight.region):
+        zone = re.fullmatch(r"([a-z]+(?:-[a-z]+)+\d+)-[a-z]", flight.region)
+        what = f"{flight.region} is {'a zone' if zone else 'not a region'}."
+        fix = f"Give --region {zone[1] if zone else 'us-central1'}."
+        yield Outcome(name="region", ok=False, what=what, fix=fix)
 
 
 def look_at_buckets(flight: Flight) -> Iterator[Outcome]:
