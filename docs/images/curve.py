@@ -46,7 +46,7 @@ def main(run: str, picture: str) -> None:
 
 
 def _counts(name: str) -> bool:
-    return name.endswith(("localization_loss", "classification_loss"))
+    return not name.endswith(("regularization_loss", "total_loss"))
 
 
 def _smoothed(points: Points) -> Points:
@@ -84,7 +84,7 @@ def _axes(steps: float, top: float) -> list[str]:
         *lines,
         f'<text x="{MARGIN}" y="25" fill="#d62728">mAP at 0.5, test images</text>',
         f'<text x="{WIDTH - MARGIN}" y="25" text-anchor="end" fill="#888888">'
-        "localization and classification loss</text>",
+        "loss, without the penalty on the weights</text>",
         f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">steps</text>',
     ]
 

@@ -423,3 +423,10 @@ def test_the_docs_list_every_recipe_with_its_numbers():
         (each.name, str(each.input_size), f"{each.coco_map:g}", str(each.batch_size))
         for each in RECIPES.values()
     ]
+
+
+def test_a_classifier_s_weights_have_a_rate_of_their_own_where_one_was_tried():
+    schedule = plan_schedule(find_recipe("centernet_resnet50"), 100, trained=Trained.BACKBONE)
+    assert schedule.learning_rate == pytest.approx(0.0005 * 2**0.5)
+    untried = find_recipe("fpnlite_320")
+    assert untried.rate(Trained.BACKBONE) == untried.rate(Trained.NOTHING)

@@ -81,7 +81,7 @@ class Recipe:
             case Trained.DETECTOR:
                 return ReasonedRate(self.fine_tuning, self.fine_tuning_reason)
             case Trained.BACKBONE if self.from_classifier is not None:
-                reason = "Found by trying, from a classifier's weights (docs/new.md)"
+                reason = "Tried, from a classifier's weights (docs/new.md)"
                 return ReasonedRate(self.from_classifier, reason)
             case _:
                 return ReasonedRate(self.published, "Published")

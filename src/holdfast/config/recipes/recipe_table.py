@@ -227,6 +227,7 @@ RECIPES: Mapping[str, Recipe] = {
             keeps_aspect_ratio=True,
             batch_size=4,
             published=RateForBatch(learning_rate=0.04, batch_size=64),
+            from_classifier=RateForBatch(learning_rate=0.002, batch_size=1),
             fine_tuning=RateForBatch(learning_rate=0.0003, batch_size=1),
             fine_tuning_reason=_AS_PETS,
             anchors=GRID_ANCHORS,
@@ -272,6 +273,7 @@ RECIPES: Mapping[str, Recipe] = {
             "CenterNet ResNet-50 with a feature pyramid",
             batch_size=8,
             published=_CENTER_RATE,
+            from_classifier=RateForBatch(learning_rate=0.0005, batch_size=4, is_of_adam=True),
             coco_map=31.2,
             zoo="centernet_resnet50_v1_fpn_512x512_coco17_tpu-8",
             sizes={
