@@ -88,6 +88,10 @@ OF_TF1 = {
     "classification_weight: 1.0 localization_weight: 1.0 }",
 }
 TRAINED = {"model.faster_rcnn.feature_extractor.batch_norm_trainable": True}
+_MASKS = "model.faster_rcnn.second_stage_box_predictor.mask_rcnn_box_predictor.conv_hyperparams"
+LEARNED_AT_ONCE = {
+    f"{_MASKS}.initializer": "{ variance_scaling_initializer { factor: 2.0 mode: FAN_IN } }",
+}
 CHANGED = {
     "ssd_mobilenet_v2_320": {},
     # The zoo's config is of another network than its checkpoint, see the checkpoint's own config.
@@ -100,8 +104,8 @@ CHANGED = {
     "faster_rcnn_resnet50_640": {},
     # From random weights statistics must be learned; from a checkpoint they stay, as published.
     "faster_rcnn_inception_v2": TRAINED,
-    "mask_rcnn_inception_v2": TRAINED,
-    "mask_rcnn_resnet50": TRAINED,
+    "mask_rcnn_inception_v2": TRAINED | LEARNED_AT_ONCE,
+    "mask_rcnn_resnet50": TRAINED | LEARNED_AT_ONCE,
     "centernet_resnet50": {},
     "centernet_mobilenet_v2": {"model.center_net.object_center_params.max_box_predictions": 100},
 }
