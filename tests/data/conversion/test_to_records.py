@@ -299,7 +299,7 @@ def test_what_cannot_be_read_is_left_out_counted_and_named(voc, tmp_path):
     (group,) = result.left_out
     assert (group.reason, group.images, group.boxes) == ("cannot be read", 2, 1)
     assert "3.xml: Its image '3' was not found in the data set." in group.examples
-    assert any("4.xml: It is not valid XML" in example for example in group.examples)
+    assert any("4.xml (4.jpg): It is not valid XML" in example for example in group.examples)
 
 
 def test_strict_stops_at_the_first_thing_also_when_it_goes_on(voc, tmp_path):
