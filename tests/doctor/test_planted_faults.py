@@ -13,12 +13,12 @@ import pytest
 from tests.doctor.planted_faults import (
     CONFIG_FAULTS,
     DATA_FAULTS,
-    RUN_FAULTS,
     Fault,
     config_text,
     healthy_scenes,
     held_out_scenes,
 )
+from tests.doctor.planted_run_faults import RUN_FAULTS
 from tests.doctor.scenes import data_case
 from tests.doctor.synthetic_runs import evaluation, healthy_steps, run_case, vitals
 
