@@ -56,7 +56,7 @@ TRAININGS = (
         recipe="faster_rcnn_resnet50_640",
         input_size=640,
         batch_size=1,
-        steps=1000,
+        steps=3000,
         settings={
             # The images are not square: without padding a step takes a quarter less.
             f"{RESIZER}.pad_to_max_dimension": "false",

@@ -265,6 +265,7 @@ RECIPES: Mapping[str, Recipe] = {
             stride=8,
             masks=(33, 4),
             rate=0.0003,
+            from_classifier=RateForBatch(learning_rate=0.003, batch_size=1),
             coco_map=29.0,
             zoo="mask_rcnn_resnet50_atrous",
         ),

@@ -24,6 +24,9 @@ ARENA_FACTOR_OF_PIECES = 2.1
 # What a training holds besides its steps and evaluations: threads of the input, checkpoints being
 # written.
 LOOP_BYTES = 16 << 20
+# What a look at the network holds, whose graph is about half as large as the step's: by a node of
+# the traced step.
+LOOK_BYTES = 11_000
 # Values that an initializer computes before the one that becomes the weight.
 INITIALIZER_VALUES = 2
 # The arena keeps a handle of 8 bytes for every 256 bytes of address space.

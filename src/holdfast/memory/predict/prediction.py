@@ -25,6 +25,7 @@ from holdfast.memory.predict.items import (
     AVERAGES,
     EVALUATION,
     INPUT,
+    LOOKS,
     RUNTIME,
     SLOTS,
     TEACHER_WEIGHTS,
@@ -67,6 +68,7 @@ class Surroundings:
     reserves: bool = True  # memory for large tensors is taken in one piece before the first step
     has_arena: bool = True  # on the host, large tensors come out of an arena of the allocator
     evaluation: EvaluationPhase | None = None  # between steps
+    looks: bool = False  # from time to time a step is looked at, by a graph of its own
 
 
 def predict(traced: TracedStep, surroundings: Surroundings | None = None) -> Prediction:
@@ -150,6 +152,8 @@ def _outside_items(
         ALLOCATOR: host.held_bytes - sum(resident.sizes) - first.peak(),
         RUNTIME: calibration.RUNTIME_BYTES + calibration.graph_bytes(graph),
     }
+    if around.looks:
+        items[LOOKS] = calibration.LOOK_BYTES * graph.traced_nodes
     if evaluation is not None:
         items[EVALUATION] = host.evaluation_bytes + calibration.graph_bytes(evaluation.graph)
     return items

@@ -21,7 +21,7 @@ from holdfast.memory.devices.host import resident_bytes
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.predict import calibration
 from holdfast.memory.predict.evaluation_phase import EvaluationPhase, follow_evaluation
-from holdfast.memory.predict.items import DECODING, EVALUATION, LOOP, READING
+from holdfast.memory.predict.items import DECODING, EVALUATION, LOOKS, LOOP, READING
 from holdfast.memory.predict.optimized_graph import optimized_graph
 from holdfast.memory.predict.prediction import Prediction, Surroundings, predict, predict_graph
 from holdfast.memory.predict.traced_step import TracedEvaluation, TracedStep
@@ -47,7 +47,7 @@ class Tracer(Protocol):
 Heard = Callable[[MemoryPlan], None]
 UNTOUCHED = "addresses reserved"
 CORRECTION = "measured above prediction"
-_BESIDE_STEP = (LOOP, EVALUATION, DECODING, READING, UNTOUCHED)
+_BESIDE_STEP = (LOOP, LOOKS, EVALUATION, DECODING, READING, UNTOUCHED)
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _PIXEL_RATIOS = [scale**2 for scale in RESOLUTIONS]
 HALF = "mixed_float16"
@@ -182,12 +182,13 @@ class Fitting:
             reserves=self.limit.source != ADDRESS_SPACE,
             has_arena=has_arena(),
             evaluation=evaluation,
+            looks=True,
         )
 
     def _plan(self, settings: StepSettings, prediction: Prediction) -> MemoryPlan:
         items = dict(prediction.items)
         if self.correction != 1.0:
-            step_bytes = prediction.peak_bytes - items.get(EVALUATION, 0)
+            step_bytes = prediction.peak_bytes - items.get(EVALUATION, 0) - items.get(LOOKS, 0)
             items[CORRECTION] = int(step_bytes * (self.correction - 1.0))
         if self.limit.device == CPU:
             items[LOOP] = calibration.LOOP_BYTES

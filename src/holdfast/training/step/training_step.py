@@ -100,8 +100,12 @@ class TrainingStep:
     def split(self, accumulation: int) -> None:
         """Compute in so many pieces from now on; what was traced before is forgotten."""
         self.accumulation = accumulation
+        self._forget()
+        expected, self._expected = self._expected, None
+        self.expect(expected)
+
+    def _forget(self) -> None:
         self.run = tf.function(self._run, autograph=False)
-        self.expect(self._expected)
 
     def expect(self, specification: Any) -> None:
         """Trace once for all batches that a specification describes, where their shapes differ.
@@ -109,15 +113,23 @@ class TrainingStep:
         specification: the batch's tensors, or a replica's, as a data set describes them, with None
         for a height and width that are not known.
         """
+        if specification == self._expected:
+            return
         self._expected = specification
-        parts = tf.nest.flatten(specification, expand_composites=True)
-        shapes = [each.shape for each in parts if isinstance(each, tf.TensorSpec)]
-        if not all(shape.is_fully_defined() for shape in shapes):
+        if self.takes_any_size:
+            self._forget()  # what was traced for one size, by the planner
             # A data set describes None by an object of its own, which a call with None is not.
             present = tf.nest.map_structure(
                 lambda each: None if isinstance(each, tf.NoneTensorSpec) else each, specification
             )
             self.run.get_concrete_function(present, tf.TensorSpec((), tf.int64))
+
+    @property
+    def takes_any_size(self) -> bool:
+        """Tell whether the height and width of its batches are open."""
+        parts = tf.nest.flatten(self._expected, expand_composites=True)
+        shapes = [each.shape for each in parts if isinstance(each, tf.TensorSpec)]
+        return not all(shape.is_fully_defined() for shape in shapes)
 
     def hold_above(self, loss: float) -> None:
         """Let no step move the weights whose total loss is above this, or is not a number.

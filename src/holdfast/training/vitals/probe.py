@@ -78,12 +78,14 @@ class Probe:
 
     def __init__(self, step: TrainingStep) -> None:
         self._step = step
-        self._look = tf.function(self._traced, autograph=False, reduce_retracing=True)
+        self._look = tf.function(self._traced, autograph=False)
 
     def look(self, batch: Batch) -> Look:
         """Look at the images of one device, in pieces as the step computes them."""
         size = batch.images.shape[0] // self._step.accumulation
         pieces = pieces_of(batch, size)
+        if self._step.takes_any_size:
+            self._look.get_concrete_function(_of_any_size(pieces[0]))
         looks = [tf.nest.map_structure(_array, self._look(piece)) for piece in pieces]
         joined: Look = looks[0]._replace(
             activations=_mean([each.activations for each in looks]),
@@ -125,6 +127,25 @@ def pieces_of(batch: Batch, size: int) -> list[Batch]:
     return [piece(first) for first in range(0, batch.images.shape[0], size)]
 
 
+def _of_any_size(piece: Batch) -> Batch:
+    """Describe images of any height and width."""
+
+    def described(value: Any, *sides: int | None) -> Any:
+        shape = value.shape.as_list()
+        shape[: len(sides)] = sides
+        return tf.TensorSpec(shape, value.dtype)
+
+    specification: Batch = tf.nest.map_structure(
+        lambda each: None if each is None else described(each), piece
+    )
+    images, bits = piece.images, piece.truth.mask_bits
+    truth = specification.truth
+    if bits is not None:
+        truth = truth._replace(mask_bits=described(bits, *bits.shape[:2], None, None))
+    images = described(images, images.shape[0], None, None)
+    return specification._replace(images=images, truth=truth)
+
+
 class _Seen:
     """What passed while the network was traced, by layer group."""
 
@@ -134,13 +155,8 @@ class _Seen:
         self.norms: dict[str, list[NormLook]] = {}
 
     def norm(self, layer: FusedBatchNorm, inputs: Tensor) -> None:
-        values = tf.cast(inputs, tf.float32)
-        mean, variance = tf.nn.moments(values, list(range(values.shape.rank - 1)))
-        moving_mean, moving_variance = layer.moving_mean.value, layer.moving_variance.value
-        epsilon = layer.settings.epsilon
-        shift = tf.abs(mean - moving_mean) / tf.sqrt(moving_variance + epsilon)
-        ratio = tf.math.log(variance + epsilon) - tf.math.log(moving_variance + epsilon)
-        look = NormLook(tf.reduce_mean(shift), tf.reduce_mean(tf.abs(ratio)))
+        moving = (layer.moving_mean.value, layer.moving_variance.value)
+        look = _norm(_by_channel(inputs), *moving, tf.constant(layer.settings.epsilon))
         self.norms.setdefault(layer_group(layer.path), []).append(look)
 
     def layer(self, layer: keras.layers.Layer, outputs: Any) -> None:
@@ -149,10 +165,12 @@ class _Seen:
             return
         group = layer_group(layer.path)
         if _is_activated(layer):
-            self.active.setdefault(group, []).append(_activation(outputs))
+            self.active.setdefault(group, []).append(_activation(_by_channel(outputs)))
         elif isinstance(layer, FusedBatchNorm):
             # A part that rectifies after its batch norm without a layer for it.
-            self.normalized.setdefault(group, []).append(_activation(tf.nn.relu(outputs)))
+            self.normalized.setdefault(group, []).append(
+                _activation(_by_channel(tf.nn.relu(outputs)))
+            )
 
 
 def _is_activated(layer: keras.layers.Layer) -> bool:
@@ -161,19 +179,46 @@ def _is_activated(layer: keras.layers.Layer) -> bool:
     return isinstance(layer, keras.layers.ReLU) or function not in (None, keras.activations.linear)
 
 
-def _activation(outputs: Tensor) -> ActivationLook:
-    values = tf.cast(outputs, tf.float32)
-    axes = list(range(values.shape.rank - 1))
-    places = tf.size(values) // values.shape[-1]
-    is_constant = tf.reduce_max(values, axes) == tf.reduce_min(values, axes)  # (channels,)
+def _by_channel(values: Tensor) -> Tensor:
+    """Give values as float32 (places, channels)."""
+    return tf.reshape(tf.cast(values, tf.float32), (-1, values.shape[-1]))
+
+
+def _traced_once(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make one function for all layers, of float32 tensors with so many sides.
+
+    A network has some hundred layers: what is written out for each is more than the step itself.
+    """
+    return tf.function(
+        input_signature=[tf.TensorSpec([None] * rank, tf.float32) for rank in ranks],
+        autograph=False,
+        experimental_attributes={"_noinline": True},
+    )
+
+
+@_traced_once(2)
+def _activation(values: Tensor) -> ActivationLook:
+    """Look at what a layer gives (places, channels)."""
+    is_constant = tf.reduce_max(values, 0) == tf.reduce_min(values, 0)  # (channels,)
     dead = tf.reduce_mean(tf.cast(is_constant, tf.float32))
-    mean, variance = tf.nn.moments(values, list(range(values.shape.rank)))
+    mean, variance = tf.nn.moments(values, [0, 1])
     return ActivationLook(
         zeros=tf.reduce_mean(tf.cast(values == 0.0, tf.float32)),
-        dead=tf.where(places < _FEWEST_PLACES, 0.0, dead),
+        dead=tf.where(tf.shape(values)[0] < _FEWEST_PLACES, 0.0, dead),
         mean=mean,
         deviation=tf.sqrt(variance),
     )
+
+
+@_traced_once(2, 1, 1, 0)
+def _norm(
+    values: Tensor, moving_mean: Tensor, moving_variance: Tensor, epsilon: Tensor
+) -> NormLook:
+    """Compare what a batch norm gets (places, channels) with its moving statistics."""
+    mean, variance = tf.nn.moments(values, [0])
+    shift = tf.abs(mean - moving_mean) / tf.sqrt(moving_variance + epsilon)
+    ratio = tf.math.log(variance + epsilon) - tf.math.log(moving_variance + epsilon)
+    return NormLook(tf.reduce_mean(shift), tf.reduce_mean(tf.abs(ratio)))
 
 
 def sign_sums(signs: LearningSigns, truth: GroundTruth, num_classes: int) -> SignSums:
@@ -214,9 +259,9 @@ def _histogram(scores: Tensor, weights: Tensor) -> Tensor:
 def _weight_norms(step: TrainingStep) -> dict[str, Tensor]:
     squares: dict[str, list[Tensor]] = {}
     for variable in step.variables:
-        square = 2.0 * tf.nn.l2_loss(variable.value)
-        squares.setdefault(layer_group(variable.path), []).append(square)
-    return {group: tf.sqrt(tf.add_n(each)) for group, each in squares.items()}
+        half_square = tf.nn.l2_loss(variable.value)
+        squares.setdefault(layer_group(variable.path), []).append(half_square)
+    return {group: tf.sqrt(2.0 * tf.add_n(each)) for group, each in squares.items()}
 
 
 @contextmanager
