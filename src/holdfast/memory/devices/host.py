@@ -60,6 +60,12 @@ def core_count() -> int:
     return os.cpu_count() or 1
 
 
+def operation_threads() -> int:
+    """Count the threads in which TensorFlow runs operations side by side."""
+    wished = os.environ.get("TF_NUM_INTEROP_THREADS", "")
+    return int(wished) if wished.isdigit() and int(wished) else core_count()
+
+
 def _status_bytes(name: str) -> int | None:
     try:
         lines = _STATUS.read_text().splitlines()

@@ -27,6 +27,9 @@ LOOP_BYTES = 16 << 20
 # What a look at the network holds, whose graph is about half as large as the step's: by a node of
 # the traced step.
 LOOK_BYTES = 11_000
+# What oneDNN's kernels for batches of many shapes hold, by thread that runs operations: each thread
+# keeps the last 1024 kernels of each kind, of every shape it has met.
+SHAPE_KERNEL_BYTES = 105 << 20
 # Values that an initializer computes before the one that becomes the weight.
 INITIALIZER_VALUES = 2
 # The arena keeps a handle of 8 bytes for every 256 bytes of address space.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.memory.devices.host import core_count
+from holdfast.memory.devices.host import operation_threads
 from holdfast.memory.predict import calibration
 from holdfast.memory.predict.lifetimes import Lifetimes
 from holdfast.memory.predict.optimized_graph import optimized_graph
@@ -37,7 +37,7 @@ def follow_evaluation(
     on_host = device == "cpu"
     runs = simulated_runs(
         graph,
-        threads or core_count(),
+        threads or operation_threads(),
         count=calibration.SIMULATED_RUNS if on_host else 1,
         steps=_BATCHES if on_host else 1,
     )

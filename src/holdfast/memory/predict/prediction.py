@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.errors import HoldfastError
-from holdfast.memory.devices.host import core_count
+from holdfast.memory.devices.host import operation_threads
 from holdfast.memory.plan import BlockActivation
 from holdfast.memory.predict import calibration
 from holdfast.memory.predict.arena import ROUNDING
@@ -25,6 +25,7 @@ from holdfast.memory.predict.items import (
     AVERAGES,
     EVALUATION,
     INPUT,
+    KERNELS,
     LOOKS,
     RUNTIME,
     SLOTS,
@@ -64,11 +65,14 @@ class Surroundings:
 
     device: str = "cpu"  # or gpu
     batches: int = 1  # of the input, alive at once, the one in use included
-    threads: int | None = None  # that run operations at the same time; None: one a core
+    threads: int | None = (
+        None  # that run operations at the same time; None: TensorFlow's own choice
+    )
     reserves: bool = True  # memory for large tensors is taken in one piece before the first step
     has_arena: bool = True  # on the host, large tensors come out of an arena of the allocator
     evaluation: EvaluationPhase | None = None  # between steps
     looks: bool = False  # from time to time a step is looked at, by a graph of its own
+    many_shapes: bool = False  # one traced step computes batches of many heights and widths
 
 
 def predict(traced: TracedStep, surroundings: Surroundings | None = None) -> Prediction:
@@ -85,7 +89,7 @@ def predict_graph(graph: StepGraph, traced: TracedStep, around: Surroundings) ->
         refuse_unknown(evaluation.graph, "evaluation")
     runs = simulated_runs(
         graph,
-        around.threads or core_count(),
+        around.threads or operation_threads(),
         count=calibration.SIMULATED_RUNS if on_host else 1,
         steps=calibration.SIMULATED_STEPS if on_host else 1,
     )
@@ -154,6 +158,8 @@ def _outside_items(
     }
     if around.looks:
         items[LOOKS] = calibration.LOOK_BYTES * graph.traced_nodes
+    if around.many_shapes:
+        items[KERNELS] = calibration.SHAPE_KERNEL_BYTES * (around.threads or operation_threads())
     if evaluation is not None:
         items[EVALUATION] = host.evaluation_bytes + calibration.graph_bytes(evaluation.graph)
     return items

@@ -21,7 +21,14 @@ from holdfast.memory.devices.host import resident_bytes
 from holdfast.memory.plan import MemoryPlan, StepSettings
 from holdfast.memory.predict import calibration
 from holdfast.memory.predict.evaluation_phase import EvaluationPhase, follow_evaluation
-from holdfast.memory.predict.items import DECODING, EVALUATION, LOOKS, LOOP, READING
+from holdfast.memory.predict.items import (
+    DECODING,
+    EVALUATION,
+    KERNELS,
+    LOOKS,
+    LOOP,
+    READING,
+)
 from holdfast.memory.predict.optimized_graph import optimized_graph
 from holdfast.memory.predict.prediction import Prediction, Surroundings, predict, predict_graph
 from holdfast.memory.predict.traced_step import TracedEvaluation, TracedStep
@@ -47,7 +54,7 @@ class Tracer(Protocol):
 Heard = Callable[[MemoryPlan], None]
 UNTOUCHED = "addresses reserved"
 CORRECTION = "measured above prediction"
-_BESIDE_STEP = (LOOP, LOOKS, EVALUATION, DECODING, READING, UNTOUCHED)
+_BESIDE_STEP = (LOOP, LOOKS, KERNELS, EVALUATION, DECODING, READING, UNTOUCHED)
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _PIXEL_RATIOS = [scale**2 for scale in RESOLUTIONS]
 HALF = "mixed_float16"
@@ -183,12 +190,14 @@ class Fitting:
             has_arena=has_arena(),
             evaluation=evaluation,
             looks=True,
+            many_shapes=self.worst.many_shapes,
         )
 
     def _plan(self, settings: StepSettings, prediction: Prediction) -> MemoryPlan:
         items = dict(prediction.items)
         if self.correction != 1.0:
-            step_bytes = prediction.peak_bytes - items.get(EVALUATION, 0) - items.get(LOOKS, 0)
+            beside = sum(items.get(name, 0) for name in _BESIDE_STEP)
+            step_bytes = prediction.peak_bytes - beside
             items[CORRECTION] = int(step_bytes * (self.correction - 1.0))
         if self.limit.device == CPU:
             items[LOOP] = calibration.LOOP_BYTES

@@ -50,6 +50,7 @@ class WorstBatch:
     batches: int = 2  # of the input, alive at once: one in use, one that waits
     decoding_bytes: int = 0  # on the host: images being decoded, records waiting to be shuffled
     reading_bytes: int = 0  # on the host: blocks that TensorFlow keeps of open gs:// files
+    many_shapes: bool = False  # batches differ in height and width; this is the largest
     evaluation: WorstEvaluation | None = None  # None: there is none
 
 
@@ -102,6 +103,7 @@ def worst_of(
         decoding_bytes=pipeline.parallel_calls * image_bytes
         + sum(statistics.stored_bytes[-shuffled:]),
         reading_bytes=_reading_bytes(pipeline.stream.files),
+        many_shapes=not shape.fixed and _differ(config, statistics),
     )
 
 
@@ -177,7 +179,20 @@ def _assumed(config: TrainEvalPipelineConfig, folder: Path, why: str) -> WorstBa
     keypoints = _num_keypoints(config)
     shape = BatchShape(height=height, width=width, boxes=boxes, keypoints=keypoints)
     evaluation = _worst_evaluation(config, folder, shape)
-    return WorstBatch(shape=shape, reasons=(reason,), evaluation=evaluation)
+    return WorstBatch(
+        shape=shape,
+        reasons=(reason,),
+        many_shapes=known is None or not known.fixed,
+        evaluation=evaluation,
+    )
+
+
+def _differ(config: TrainEvalPipelineConfig, statistics: Statistics) -> bool:
+    """Tell whether images can come to a resizer in several sizes."""
+    train, sizes = config.train_config or TrainConfig(), statistics.image_sizes
+    if train.data_augmentation_options or sizes is None:
+        return True
+    return any(side.minimum != side.maximum for side in (sizes.height, sizes.width))
 
 
 def _num_keypoints(config: TrainEvalPipelineConfig) -> int:

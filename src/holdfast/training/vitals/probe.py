@@ -189,11 +189,12 @@ def _traced_once(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., An
 
     A network has some hundred layers: what is written out for each is more than the step itself.
     """
-    return tf.function(
+    traced: Callable[[Callable[..., Any]], Callable[..., Any]] = tf.function(
         input_signature=[tf.TensorSpec([None] * rank, tf.float32) for rank in ranks],
         autograph=False,
         experimental_attributes={"_noinline": True},
     )
+    return traced
 
 
 @_traced_once(2)
