@@ -25,8 +25,8 @@ from holdfast.memory.predict.items import (
     AVERAGES,
     EVALUATION,
     INPUT,
-    KERNELS,
     LOOKS,
+    MANY_SHAPES,
     RUNTIME,
     SLOTS,
     TEACHER_WEIGHTS,
@@ -159,7 +159,7 @@ def _outside_items(
     if around.looks:
         items[LOOKS] = calibration.LOOK_BYTES * graph.traced_nodes
     if around.many_shapes:
-        items[KERNELS] = calibration.SHAPE_KERNEL_BYTES * (around.threads or operation_threads())
+        items[MANY_SHAPES] = calibration.many_shapes_bytes(around.threads or operation_threads())
     if evaluation is not None:
         items[EVALUATION] = host.evaluation_bytes + calibration.graph_bytes(evaluation.graph)
     return items

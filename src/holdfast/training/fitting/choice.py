@@ -24,9 +24,9 @@ from holdfast.memory.predict.evaluation_phase import EvaluationPhase, follow_eva
 from holdfast.memory.predict.items import (
     DECODING,
     EVALUATION,
-    KERNELS,
     LOOKS,
     LOOP,
+    MANY_SHAPES,
     READING,
 )
 from holdfast.memory.predict.optimized_graph import optimized_graph
@@ -54,7 +54,7 @@ class Tracer(Protocol):
 Heard = Callable[[MemoryPlan], None]
 UNTOUCHED = "addresses reserved"
 CORRECTION = "measured above prediction"
-_BESIDE_STEP = (LOOP, LOOKS, KERNELS, EVALUATION, DECODING, READING, UNTOUCHED)
+_BESIDE_STEP = (LOOP, LOOKS, MANY_SHAPES, EVALUATION, DECODING, READING, UNTOUCHED)
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _PIXEL_RATIOS = [scale**2 for scale in RESOLUTIONS]
 HALF = "mixed_float16"
