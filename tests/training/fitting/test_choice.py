@@ -9,7 +9,7 @@ from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
 from holdfast.config.text.decode import decode
 from holdfast.memory.devices.device import Limit
 from holdfast.memory.plan import BatchShape, StepSettings
-from holdfast.memory.predict.items import LOOKS, LOOP
+from holdfast.memory.predict.items import LOOP
 from holdfast.memory.search.measured import Measured
 from holdfast.training.fitting import choice as module
 from holdfast.training.fitting.choice import CORRECTION, Fitting, choose_measured
@@ -52,8 +52,7 @@ def measuring(monkeypatch, room: int, *shares: float) -> None:
 
 def room_for_step(fitting: Fitting) -> int:
     """Give what is left of the limit for the step that is measured."""
-    items = fitting.plan(WANTED).items
-    return fitting.limit.bytes - items[LOOP] - items[LOOKS]
+    return fitting.limit.bytes - fitting.plan(WANTED).items[LOOP]
 
 
 @pytest.mark.slow

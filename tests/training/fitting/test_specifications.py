@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
+from holdfast.config.schema.preprocessor import PreprocessingStep, RandomCropImage
 from holdfast.config.text.decode import decode
 from holdfast.data.conversion.to_records import convert
 from holdfast.data.input.build_input import build_training_input, open_reader
@@ -91,3 +93,23 @@ def test_masks_count_among_what_decoding_holds(folder):
     )
     without = worst_of(plain, build_training_input(plain, records, statistics), statistics)
     assert with_masks.decoding_bytes > without.decoding_bytes
+
+
+def test_only_images_that_differ_come_in_many_shapes(folder):
+    def has_many_shapes(made: TrainEvalPipelineConfig, largest_width: float) -> bool:
+        records, statistics = opened(made, folder)
+        sizes = statistics.image_sizes
+        height = replace(sizes.height, minimum=64.0, maximum=64.0)
+        sizes = replace(sizes, height=height, width=replace(height, maximum=largest_width))
+        statistics = replace(statistics, image_sizes=sizes)
+        return worst_of(
+            made, build_training_input(made, records, statistics), statistics
+        ).many_shapes
+
+    fixed, kept = config(folder, FIXED), config(folder, KEEP)
+    option = PreprocessingStep(random_crop_image=RandomCropImage())
+    train = kept.train_config.replace(data_augmentation_options=(option,))
+    assert not has_many_shapes(fixed, 80.0)
+    assert has_many_shapes(kept, 80.0)
+    assert not has_many_shapes(kept, 64.0)
+    assert has_many_shapes(kept.replace(train_config=train), 64.0)

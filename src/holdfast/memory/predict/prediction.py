@@ -25,7 +25,6 @@ from holdfast.memory.predict.items import (
     AVERAGES,
     EVALUATION,
     INPUT,
-    LOOKS,
     MANY_SHAPES,
     RUNTIME,
     SLOTS,
@@ -71,7 +70,6 @@ class Surroundings:
     reserves: bool = True  # memory for large tensors is taken in one piece before the first step
     has_arena: bool = True  # on the host, large tensors come out of an arena of the allocator
     evaluation: EvaluationPhase | None = None  # between steps
-    looks: bool = False  # from time to time a step is looked at, by a graph of its own
     many_shapes: bool = False  # one traced step computes batches of many heights and widths
 
 
@@ -156,8 +154,6 @@ def _outside_items(
         ALLOCATOR: host.held_bytes - sum(resident.sizes) - first.peak(),
         RUNTIME: calibration.RUNTIME_BYTES + calibration.graph_bytes(graph),
     }
-    if around.looks:
-        items[LOOKS] = calibration.LOOK_BYTES * graph.traced_nodes
     if around.many_shapes:
         items[MANY_SHAPES] = calibration.many_shapes_bytes(around.threads or operation_threads())
     if evaluation is not None:

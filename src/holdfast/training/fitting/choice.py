@@ -24,7 +24,6 @@ from holdfast.memory.predict.evaluation_phase import EvaluationPhase, follow_eva
 from holdfast.memory.predict.items import (
     DECODING,
     EVALUATION,
-    LOOKS,
     LOOP,
     MANY_SHAPES,
     READING,
@@ -54,7 +53,7 @@ class Tracer(Protocol):
 Heard = Callable[[MemoryPlan], None]
 UNTOUCHED = "addresses reserved"
 CORRECTION = "measured above prediction"
-_BESIDE_STEP = (LOOP, LOOKS, MANY_SHAPES, EVALUATION, DECODING, READING, UNTOUCHED)
+_BESIDE_STEP = (LOOP, MANY_SHAPES, EVALUATION, DECODING, READING, UNTOUCHED)
 RESOLUTIONS = (0.5, 0.75, 1.0, 1.5, 2.0)  # of height and width
 _PIXEL_RATIOS = [scale**2 for scale in RESOLUTIONS]
 HALF = "mixed_float16"
@@ -189,7 +188,6 @@ class Fitting:
             reserves=self.limit.source != ADDRESS_SPACE,
             has_arena=has_arena(),
             evaluation=evaluation,
-            looks=True,
             many_shapes=self.worst.many_shapes,
         )
 
