@@ -1,4 +1,4 @@
-"""Draw the curves of a run: python docs/images/curve.py RUN docs/images/bccd.svg."""
+"""Draw the curves of a run: python docs/images/curve.py RUN docs/images/bccd.svg [METRIC LABEL]."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 from holdfast.runs.run import Run
 
 MAP_50 = "DetectionBoxes_Precision/mAP@.50IOU"
+LABEL = "mAP at 0.5, test images"
 WIDTH, HEIGHT, MARGIN = 720, 300, 50
 SMOOTHED = 20  # steps, over which the loss is averaged
 
 Points = list[tuple[float, float]]
 
 
-def main(run: str, picture: str) -> None:
-    """Write training loss and mAP at 0.5 over the steps."""
+def main(run: str, picture: str, metric: str = MAP_50, label: str = LABEL) -> None:
+    """Write training loss and a metric, by default mAP at 0.5, over the steps."""
     events = list(Run.open(Path(run)).read_events())
     losses = [
         (event.step, sum(value for name, value in event.values["losses"].items() if _counts(name)))
@@ -23,7 +24,7 @@ def main(run: str, picture: str) -> None:
         if event.kind == "step"
     ]
     scores = [
-        (event.step, event.values["metrics"][MAP_50])
+        (event.step, event.values["metrics"][metric])
         for event in events
         if event.kind == "evaluation"
     ]
@@ -33,7 +34,7 @@ def main(run: str, picture: str) -> None:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         'font-family="sans-serif" font-size="13">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        *_axes(steps, top),
+        *_axes(steps, top, label),
         _line(_smoothed(losses), steps, top, "#888888"),
         _line(scores, steps, 1.0, "#d62728"),
         *(
@@ -67,7 +68,7 @@ def _line(points: Points, steps: float, top: float, color: str) -> str:
     return f'<polyline points="{placed}" fill="none" stroke="{color}" stroke-width="2"/>'
 
 
-def _axes(steps: float, top: float) -> list[str]:
+def _axes(steps: float, top: float, label: str) -> list[str]:
     lines = []
     for part in (0.0, 0.25, 0.5, 0.75, 1.0):
         _, y = _place((0, part), steps, 1.0)
@@ -82,7 +83,7 @@ def _axes(steps: float, top: float) -> list[str]:
         ]
     return [
         *lines,
-        f'<text x="{MARGIN}" y="25" fill="#d62728">mAP at 0.5, test images</text>',
+        f'<text x="{MARGIN}" y="25" fill="#d62728">{label}</text>',
         f'<text x="{WIDTH - MARGIN}" y="25" text-anchor="end" fill="#888888">'
         "loss, without the penalty on the weights</text>",
         f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">steps</text>',
