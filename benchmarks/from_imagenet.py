@@ -31,6 +31,7 @@ class Training:
     batch_size: int
     steps: int
     has_weights: bool = True
+    judges_trained: bool = False  # images that it was trained on: there are no others
     metric: str = MAP_50
     settings: Mapping[str, object] = field(default_factory=dict)
 
@@ -71,6 +72,7 @@ TRAININGS = (
         input_size=448,
         batch_size=1,
         steps=500,
+        judges_trained=True,
         metric=MASK_MAP_50,
     ),
 )
@@ -92,7 +94,7 @@ def _train(training: Training, arguments: argparse.Namespace) -> dict[str, float
     if not (folder / "pipeline.config").exists():
         _make(training, folder)
     fields = dict(training.settings)
-    if training.data == "bccd":
+    if not training.judges_trained:
         fields |= unseen_images(folder)
     last = ("--evaluate-every", str(training.steps), "--precision", arguments.precision, "--json")
     config, run = str(folder / "pipeline.config"), str(folder / "run")
@@ -110,11 +112,11 @@ def _make(training: Training, folder: Path) -> None:
     options = [text for name, value in sizes.items() for text in (name, str(value))]
     if training.has_weights:
         options += ["--checkpoint", str(CLASSIFIER)]
-    if training.data != "bccd":
+    if training.judges_trained:
         options += ["--val", "0"]
     data = str(SHARED / "datasets" / training.data)
     holdfast("new", training.recipe, "--data", data, "--out", str(folder), *options)
-    if training.data != "bccd":
+    if training.judges_trained:
         _judge_what_is_trained_on(folder / "pipeline.config")
 
 
