@@ -6,6 +6,7 @@ divides a processor into devices only before it is first used.
 
 from __future__ import annotations
 
+import functools
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from holdfast.models.backbones.split_networks import SPLIT_NETWORKS
 from holdfast.models.detectors.build_detector import build_detector
 from holdfast.models.layers.batch_norm import batch_norms
 from holdfast.models.layers.dropout import Dropout
+from holdfast.training.distribution import several_devices
 from holdfast.training.session import rematerialize
 from holdfast.training.step.batch_loss import BatchLoss
 from holdfast.training.step.gradients import GradientRules
@@ -67,6 +69,14 @@ def batch() -> Batch:
     )
 
 
+@functools.cache
+def devices(replicas: int) -> tf.distribute.Strategy:
+    """Give one strategy for all cells: see `holdfast.training.distribution.several_devices`."""
+    if replicas == 1:
+        return tf.distribute.OneDeviceStrategy("CPU:0")
+    return several_devices(tuple(f"CPU:{number}" for number in range(replicas)))
+
+
 def part(whole: Batch, first: int, end: int) -> Batch:
     return tf.nest.map_structure(lambda each: None if each is None else each[first:end], whole)
 
@@ -74,9 +84,7 @@ def part(whole: Batch, first: int, end: int) -> Batch:
 def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
     """Take steps as a cell says, from weights that are always the same."""
     replicas, pieces, remat, norms, chance = cell.split(",")
-    strategy: tf.distribute.Strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    if replicas == "2":
-        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    strategy = devices(int(replicas))
     with strategy.scope():
         config = config_of(network)
         detector = build_detector(config, freeze_batch_norm=norms == "frozen")

@@ -41,7 +41,7 @@ def test_two_hundred_shapes_keep_traces_memory_and_plan(tmp_path, batch_size, pa
     result = train(tmp_path, SHAPES, batch_size, KEEP % padding)
     assert len(result["traces"]) <= 4
     assert result["measured"] <= 1.05 * result["predicted"], result
-    # The kernels that oneDNN keeps of each shape, up to a number of them, are not all there yet after
+    # The kernels that oneDNN keeps of each shape, up to a number, are not all there yet after
     # the first epoch: with batches of 2, the second adds 2.1 to 2.5 %.
     held = result["held"]
     middle = len(held) // 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
 from holdfast.data.input.pipeline import Part
@@ -34,8 +36,18 @@ def choose_strategy(peer_seconds: float = PEER_SECONDS) -> tf.distribute.Strateg
                 )
             )
     if len(gpus) > 1:
-        return tf.distribute.MirroredStrategy()
+        return several_devices(tuple(f"/gpu:{number}" for number in range(len(gpus))))
     return tf.distribute.OneDeviceStrategy("/gpu:0" if gpus else "/cpu:0")
+
+
+@functools.cache
+def several_devices(names: tuple[str, ...]) -> tf.distribute.Strategy:
+    """Give the strategy for several devices of this machine: one for the life of the process.
+
+    TensorFlow numbers the reductions of each strategy from the same number on. Those of a second
+    one would be taken for the first one's: another shape is an error or, on a CPU, a crash.
+    """
+    return tf.distribute.MirroredStrategy(names)
 
 
 def own_part(strategy: tf.distribute.Strategy, batch_size: int, accumulation: int) -> Part:

@@ -21,8 +21,10 @@ def _of_images(*, settings, generation, stride=16, name="backbone"):
         Bottleneck(4, 16, settings=settings, strides=2, has_projection=True, name=f"unit_{number}")
         for number in (1, 2)
     ]
+    # 16 channels at least before a 1 x 1 convolution of stride 2: of fewer, and one image, oneDNN's
+    # kernel for the filter's gradient writes past its memory where there is AVX-512.
     end = Endpoint("last", "unit_2", Feature(16, 16))
-    return Backbone([*stem(8, settings), *units], [end], ["last"], name=name)
+    return Backbone([*stem(16, settings), *units], [end], ["last"], name=name)
 
 
 def _of_regions(*, settings, generation, name="region_extractor"):
