@@ -22,6 +22,8 @@ def family_config(family: str, training: TrainEvalPipelineConfig) -> TrainEvalPi
     if family == "center_net":
         tasks = BOXES + MASKS
         model = center_net(tasks, HOURGLASS, size=(SIDE, SIDE), num_classes=4).model
+        # With a batch norm that is frozen, an hourglass begins with losses in the thousands.
+        overrides["train_config.gradient_clipping_by_norm"] = 1.0
     else:
         SPLIT_NETWORKS["inception_v2"] = TINY
         model = small_stages(family, SIDE, SIDE).model
