@@ -44,7 +44,7 @@ from holdfast.training.step.training_step import TrainingStep
 
 SIDE, IMAGES, STEPS = 64, 4, 2
 RATE = 0.01
-DECAY = 0.9  # of batch norm, where the config does not say it
+DECAY = 0.9  # of batch norm, whatever the config says
 FIELDS = ("boxes", "classes", "weights", "mask_bits", "keypoints")
 STAGES = ("faster_rcnn", "mask_rcnn")
 CENTERS = {"center_net": (ALL_TASKS, MOBILE), "center_net_boxes": (BOXES, MOBILE)}
@@ -89,9 +89,8 @@ def run(network: str, cell: str, whole: Batch) -> dict[str, np.ndarray]:
         config = config_of(network)
         detector = build_detector(config, freeze_batch_norm=norms == "frozen")
         same_weights(detector.weights)
-        if network in CENTERS:
-            for norm in batch_norms(detector):
-                norm.settings = replace(norm.settings, momentum=DECAY)
+        for norm in batch_norms(detector):
+            norm.settings = replace(norm.settings, momentum=DECAY)
         for layer in detector._flatten_layers():
             if isinstance(layer, Dropout) and chance == "still":
                 layer.rate = 0.0
