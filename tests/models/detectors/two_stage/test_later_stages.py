@@ -19,7 +19,8 @@ from holdfast.training.session import rematerialize
 SIDE = 64
 FPN = "faster_rcnn_resnet50_fpn_keras"
 ANCHORS = """multiscale_anchor_generator {
-  min_level: 2 max_level: 6 scales_per_octave: 1 normalize_coordinates: false }"""
+  min_level: 2 max_level: 6 aspect_ratios: 1.0 aspect_ratios: 2.0 scales_per_octave: 1
+  normalize_coordinates: false }"""
 
 
 def built(name: str, extractor: str = "faster_rcnn_inception_v2", anchors: str = ""):
