@@ -144,13 +144,14 @@ def test_real_trainings_killed_twice_are_all_done_in_the_end(trained, tmp_path):
 
 @pytest.mark.slow
 def test_a_real_trial_that_cannot_fit_is_skipped_with_the_reason(trained, tmp_path):
+    height = "model.ssd.image_resizer.fixed_shape_resizer.height"
     ended = holdfast(
-        *("search", trained.config, "--over", "train_config.batch_size=2,4000", "--trials", 4),
+        *("search", trained.config, "--over", f"{height}=96,400000", "--trials", 4),
         *("--steps", 1, "--memory", "2GiB", "--out", tmp_path / "search", "--json"),
     )
     assert ended.code == 0, ended.err
     trials = json.loads(ended.out)["trials"]
-    large = [each for each in trials if each["settings"]["train_config.batch_size"] == "4000"]
+    large = [each for each in trials if each["settings"][height] == "400000"]
     assert large
     assert {each["state"] for each in large} == {"skipped"}
     assert all("there are 2 GiB" in each["reason"] for each in large)
