@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -72,6 +73,12 @@ class Journal:
             return []
         events = (each for each in self.run.read_events() if each.kind == "evaluation")
         return [each.values["metrics"] for each in events if each.step >= first]
+
+    def last_metrics(self) -> dict[str, float]:
+        """Give the metrics of the last evaluation, also of an earlier process; {} without one."""
+        earlier = next(reversed(self.earlier_metrics()), {})
+        read = {name: math.nan if each is None else each for name, each in earlier.items()}
+        return self.metrics or read
 
     def has_evaluated(self, step: int) -> bool:
         """Tell whether the weights of a step were evaluated, also by an earlier process."""

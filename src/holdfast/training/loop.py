@@ -45,7 +45,7 @@ class TrainingResult:
     run: Path  # of a gs:// run, its copy on this machine
     steps: int  # done, in all
     ended: str  # DONE, INTERRUPTED or NO_LONGER_BETTER
-    metrics: dict[str, float]  # of the last evaluation, by the OD API's names; {} without one
+    metrics: dict[str, float]  # of the run's last evaluation, by the OD API's names
     seconds: float
     predicted_peak_bytes: int  # above what the process held before the detector was built
     measured_peak_bytes: int
@@ -102,7 +102,7 @@ def train(
             not_uploaded=uploads.missing,
             steps=steps,
             ended=ended,
-            metrics=journal.metrics,
+            metrics=journal.last_metrics(),
             seconds=time.perf_counter() - started,
             predicted_peak_bytes=plan.predicted_peak_bytes,
             measured_peak_bytes=peak_bytes,

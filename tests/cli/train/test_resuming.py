@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.runs.run import Run
+
 from ..commands import holdfast, steps_of, words
 
 
@@ -25,6 +27,10 @@ def test_a_finished_run_says_so_and_its_json_stands_alone(trained):
         *("run", "steps", "metrics", "seconds", "predicted_peak_bytes", "measured_peak_bytes"),
     }
     assert (document["run"], document["steps"], document["ended"]) == (str(trained.run), 4, "done")
+    evaluations = [
+        each for each in Run.open(trained.run).read_events() if each.kind == "evaluation"
+    ]
+    assert document["metrics"] == evaluations[-1].values["metrics"]
     assert "DetectionBoxes_Precision/mAP" in document["metrics"]
     assert document["best"]["step"] in (2, 4)
     assert "all 4 are done already" in words(finished.err)
