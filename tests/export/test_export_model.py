@@ -46,8 +46,8 @@ def published(request, shared, tmp_path_factory):
         (FormatName.ONNX, "float32", 1e-3),
         (FormatName.TFLITE, "float32", 1e-3),
         (FormatName.TFLITE, "float16", 0.01),
-        (FormatName.TFLITE, "dynamic", 0.1),
-        (FormatName.TFLITE, "int8", 0.2),
+        (FormatName.TFLITE, "dynamic", 0.25),
+        (FormatName.TFLITE, "int8", 0.35),
     ],
 )
 def test_published_weights_find_what_they_found(

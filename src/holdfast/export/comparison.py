@@ -32,6 +32,9 @@ class Tolerance:
     # An object that one of the two finds alone is not missed if the other has one of its class that
     # overlaps it by more than this: of boxes as good as each other, suppression keeps either.
     covered_iou: float = 1.0
+    # Scores of two objects at anchors are compared where their boxes overlap by this. Less, and
+    # suppression kept another box of the object: the scores before it say how far they are off.
+    same_box_iou: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,8 @@ def compare(
         unmatched += alone
         for row, other, overlap in pairs:
             difference = first["detection_scores"][row] - second["detection_scores"][other]
-            scores.append(abs(float(difference)))
+            if not has_fixed_places or overlap >= tolerance.same_box_iou:
+                scores.append(abs(float(difference)))
             boxes.append(overlap)
             if first["detection_scores"][row] > _SURE:
                 sure.append(overlap)

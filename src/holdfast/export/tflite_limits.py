@@ -17,20 +17,23 @@ from holdfast.export.comparison import Tolerance
 from holdfast.export.export_choices import ExportPrecision, ExportSettings
 from holdfast.runtimes.litert_model import require_litert
 
-# Measured with published weights of COCO over 338 objects in photographs: scores up to 0.006, 0.13
-# and 0.22 off, boxes' IoU at least 0.79, 0.52 and 0.51, and 0.98, 0.90 and 0.78 above a score of
-# 0.5; and no object was alone. Where suppression hesitates it may keep another box, by the zoo's
-# thresholds one that overlaps by 0.6.
-_OTHER_BOX = 0.5
+# Measured with published weights of COCO (SSD MobileNet V2, SSDLite) over 418 objects in
+# photographs: scores before suppression up to 0.006, 0.12 and 0.28 off, boxes' IoU at least 0.69,
+# 0.50 and 0.50, and 0.95, 0.86 and 0.70 above a score of 0.5; and no object was alone. Where
+# suppression hesitates it may keep another box, by the zoo's thresholds one that overlaps by 0.6.
+_OTHER_BOX, _SAME_BOX = 0.5, 0.9
 _SURE_KEYPOINT = 0.2
-_FEWER_BITS = Tolerance(covered_iou=_OTHER_BOX, least_keypoint_score=_SURE_KEYPOINT)
+_FEWER_BITS = Tolerance(
+    iou=_OTHER_BOX,
+    covered_iou=_OTHER_BOX,
+    same_box_iou=_SAME_BOX,
+    least_keypoint_score=_SURE_KEYPOINT,
+)
 TOLERANCES = {
     ExportPrecision.FLOAT32: Tolerance(),
-    ExportPrecision.FLOAT16: replace(
-        _FEWER_BITS, score=0.01, iou=0.7, sure_iou=0.95, keypoint=0.01
-    ),
-    ExportPrecision.DYNAMIC: replace(_FEWER_BITS, score=0.2, iou=0.5, sure_iou=0.8, keypoint=0.1),
-    ExportPrecision.INT8: replace(_FEWER_BITS, score=0.25, iou=0.5, sure_iou=0.7, keypoint=0.1),
+    ExportPrecision.FLOAT16: replace(_FEWER_BITS, score=0.01, sure_iou=0.9, keypoint=0.01),
+    ExportPrecision.DYNAMIC: replace(_FEWER_BITS, score=0.25, sure_iou=0.7, keypoint=0.1),
+    ExportPrecision.INT8: replace(_FEWER_BITS, score=0.35, sure_iou=0.6, keypoint=0.1),
 }
 
 
