@@ -105,7 +105,7 @@ def _judge(run: Path, wrong: Sequence[Corrupted]) -> None:
     from holdfast.doctor.label_doubts import Doubt, doubt_labels
 
     case = open_case(run)
-    images = {Path(image.name).stem for image in case.train_images}
+    images = {Path(image.name).stem for image in case.train.images}
     planted = [each for each in wrong if each.image in images]
     doubts = doubt_labels(case.seen_by_model)
 

@@ -32,11 +32,18 @@ from holdfast.runtimes.onnx_session import OnnxSession
 NAMES = {1: "cat", 3: "käfer"}
 FAR = "box_scale: 2.0 candidate_search_scale: 2.0"
 PYRAMID = "faster_rcnn_resnet50_fpn_keras"
+PYRAMID_ANCHORS = """{ multiscale_anchor_generator {
+  min_level: 2 max_level: 6 aspect_ratios: [1.0, 2.0] scales_per_octave: 1
+  normalize_coordinates: false } }"""
 
 
 def with_pyramid(config):
-    place = "model.faster_rcnn.feature_extractor.fpn.additional_layer_depth"
-    config, problems = apply_overrides(config, {place: 16})
+    stages = "model.faster_rcnn"
+    fields = {
+        f"{stages}.feature_extractor.fpn.additional_layer_depth": 16,
+        f"{stages}.first_stage_anchor_generator": PYRAMID_ANCHORS,
+    }
+    config, problems = apply_overrides(config, fields)
     assert not problems
     return config
 
