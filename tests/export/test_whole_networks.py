@@ -49,6 +49,7 @@ def whole_detector(shared: Path, family: str):
     overrides = {f"{resizer}.{name}": value for name, value in sides.items()}
     if kind == "faster_rcnn":
         overrides["model.faster_rcnn.first_stage_max_proposals"] = 40
+        overrides["model.faster_rcnn.second_stage_batch_size"] = 40
     config = holdfast.load_config(path, overrides=overrides)
     detector = holdfast.build_detector(config)
     if place.startswith(REAL):
