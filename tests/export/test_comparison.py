@@ -117,3 +117,20 @@ def test_keypoints_are_compared_unless_they_are_guesses():
     assert not is_same(one, other)
     assert is_same(one, other, least_keypoint_score=0.2)
     assert not is_same(one, other, least_keypoint_score=0.05)
+
+
+def test_boxes_without_area_are_matched_by_their_place():
+    flat = (0.6, 0.2, 0.6, 0.4)
+    assert is_same(found([FIRST, flat], [0.8, 0.7]), found([FIRST, flat], [0.8, 0.7]))
+    moved = (0.7, 0.2, 0.7, 0.4)
+    assert not is_same(found([FIRST, flat], [0.8, 0.7]), found([FIRST, moved], [0.8, 0.7]))
+
+
+def test_where_suppression_keeps_another_box_its_score_is_not_compared():
+    other = (0.1, 0.1, 0.5, 0.4)  # overlaps the first by 0.75
+    one, kept = found([FIRST], [0.4]), found([other], [0.3])
+    limits = {"score": 0.05, "iou": 0.5, "sure_iou": 0.5}
+    assert not is_same(one, kept, fixed=True, **limits)
+    assert is_same(one, kept, fixed=True, same_box_iou=0.9, **limits)
+    assert not is_same(one, kept, fixed=False, same_box_iou=0.9, **limits)
+    assert not is_same(one, found([FIRST], [0.3]), fixed=True, same_box_iou=0.9, **limits)

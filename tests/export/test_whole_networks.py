@@ -34,6 +34,8 @@ NETWORKS = {
     "mask_rcnn": ("tf1/mask_rcnn_inception_v2_coco", "faster_rcnn", 128),
     "center_net": ("tf2/centernet_resnet101_v1_fpn_512x512_coco17_tpu-8", "center_net", 128),
 }
+# Where logits of photographs spread farther than those of the blocks that weights are scaled by.
+RARER = {"efficientdet_d0": 12.0}
 
 
 def whole_detector(shared: Path, family: str):
@@ -55,7 +57,7 @@ def whole_detector(shared: Path, family: str):
     if place.startswith(REAL):
         load_weights(detector, str(shared / REAL / "model.ckpt"), averages=False)
     else:
-        spread_weights(detector, rarer=4.0)
+        spread_weights(detector, rarer=RARER.get(family, 4.0))
     return config, detector
 
 

@@ -14,6 +14,7 @@ from holdfast.geometry.overlap import iou, pairwise
 # N, M objects of one image
 
 _SURE = 0.5  # least score of an object that is sure
+_SAME_PLACE = 1e-4  # of the image's side
 
 Found = Mapping[str, NDArray[Any]]  # outputs of one image by the OD API's names, without batch
 
@@ -182,11 +183,18 @@ def _beyond_edge(found: Found, rows: Sequence[int], other: Found, tolerance: Tol
 
 
 def _overlaps(first: Found, second: Found, rows: int, columns: int) -> NDArray[np.float32]:
-    """Give the IoU of all boxes (rows, columns), 0 where classes differ."""
+    """Give the IoU of all boxes (rows, columns), 0 where classes differ.
+
+    A box without area overlaps nothing, not even itself: there, the same place is the same box.
+    """
     if not rows or not columns:
         return np.zeros((rows, columns), np.float32)
     boxes = first["detection_boxes"][:rows], second["detection_boxes"][:columns]
     overlaps = np.asarray(pairwise(iou, *boxes))
+    is_flat = [np.any(each[:, 2:] <= each[:, :2], axis=1) for each in boxes]
+    is_same = np.abs(boxes[0][:, None] - boxes[1][None]).max(axis=-1) < _SAME_PLACE
+    flat = is_flat[0][:, None] | is_flat[1][None, :]
+    overlaps = np.where(flat & is_same, 1.0, overlaps)
     classes = first["detection_classes"][:rows], second["detection_classes"][:columns]
     same = np.round(classes[0])[:, None] == np.round(classes[1])[None, :]
     return np.where(same, overlaps, 0.0).astype(np.float32)
