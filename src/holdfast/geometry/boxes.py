@@ -64,7 +64,7 @@ def clip_to_window(boxes: Tensor, window: Tensor) -> Tensor:
 
     A box outside becomes a line or a point on the border, of area 0.
     """
-    window = window[..., None, :]
+    window = ops.expand_dims(window, -2)
     low = ops.concatenate([window[..., :2], window[..., :2]], axis=-1)
     high = ops.concatenate([window[..., 2:], window[..., 2:]], axis=-1)
     return ops.maximum(ops.minimum(boxes, high), low)
@@ -79,8 +79,8 @@ def to_frame(boxes: Tensor, window: Tensor) -> Tensor:
     """
     origin = window[..., :2]
     inverse_size = 1.0 / (window[..., 2:] - origin)
-    shift = ops.concatenate([origin, origin], axis=-1)[..., None, :]
-    scale = ops.concatenate([inverse_size, inverse_size], axis=-1)[..., None, :]
+    shift = ops.expand_dims(ops.concatenate([origin, origin], axis=-1), -2)
+    scale = ops.expand_dims(ops.concatenate([inverse_size, inverse_size], axis=-1), -2)
     return (boxes - shift) * scale
 
 
