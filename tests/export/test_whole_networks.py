@@ -38,7 +38,7 @@ NETWORKS = {
 RARER = {"efficientdet_d0": 12.0}
 # The small CenterNets are compared in every format.
 ROUNDED = pytest.mark.xfail(
-    reason="fresh weights of 101 layers give boxes of hardly any area, and peaks that rounding moves"
+    reason="fresh weights of 101 layers give boxes of hardly any area, and peaks by rounding"
 )
 
 
