@@ -9,7 +9,11 @@ import pytest
 import tensorflow as tf
 
 from holdfast.config.schema.pipeline_config import TrainEvalPipelineConfig
-from holdfast.config.schema.preprocessor import PreprocessingStep, RandomCropImage
+from holdfast.config.schema.preprocessor import (
+    PreprocessingStep,
+    RandomCropImage,
+    RandomHorizontalFlip,
+)
 from holdfast.config.text.decode import decode
 from holdfast.data.conversion.to_records import convert
 from holdfast.data.input.build_input import build_training_input, open_reader
@@ -107,9 +111,14 @@ def test_only_images_that_differ_come_in_many_shapes(folder):
         ).many_shapes
 
     fixed, kept = config(folder, FIXED), config(folder, KEEP)
-    option = PreprocessingStep(random_crop_image=RandomCropImage())
-    train = kept.train_config.replace(data_augmentation_options=(option,))
+
+    def augmented(**step) -> TrainEvalPipelineConfig:
+        options = (PreprocessingStep(**step),)
+        train = kept.train_config.replace(data_augmentation_options=options)
+        return kept.replace(train_config=train)
+
     assert not has_many_shapes(fixed, 80.0)
     assert has_many_shapes(kept, 80.0)
     assert not has_many_shapes(kept, 64.0)
-    assert has_many_shapes(kept.replace(train_config=train), 64.0)
+    assert not has_many_shapes(augmented(random_horizontal_flip=RandomHorizontalFlip()), 64.0)
+    assert has_many_shapes(augmented(random_crop_image=RandomCropImage()), 64.0)

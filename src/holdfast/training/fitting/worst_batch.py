@@ -27,6 +27,17 @@ from holdfast.memory.plan import BatchShape
 from holdfast.store.store_errors import StoreError
 from holdfast.store.tensorflow_reading import block_bytes
 
+# Augmentations after which an image has the size that it had.
+_KEEP_SIZE = frozenset(
+    {
+        *("normalize_image", "subtract_channel_mean", "rgb_to_gray", "random_rgb_to_gray"),
+        *("random_horizontal_flip", "random_vertical_flip", "random_jitter_boxes"),
+        *("random_adjust_brightness", "random_adjust_contrast", "random_adjust_hue"),
+        *("random_adjust_saturation", "random_distort_color", "adjust_gamma"),
+        *("random_pixel_value_scale", "random_black_patches", "random_patch_gaussian"),
+        *("random_jpeg_quality", "drop_label_probabilistically", "remap_labels"),
+    }
+)
 _UNKNOWN_SIDE = 1024  # pixels, where neither resizer nor data set a limit
 
 
@@ -190,7 +201,8 @@ def _assumed(config: TrainEvalPipelineConfig, folder: Path, why: str) -> WorstBa
 def _differ(config: TrainEvalPipelineConfig, statistics: Statistics) -> bool:
     """Tell whether images can come to a resizer in several sizes."""
     train, sizes = config.train_config or TrainConfig(), statistics.image_sizes
-    if train.data_augmentation_options or sizes is None:
+    steps = {each.which("preprocessing_step") for each in train.data_augmentation_options}
+    if sizes is None or not steps <= _KEEP_SIZE:
         return True
     return any(side.minimum != side.maximum for side in (sizes.height, sizes.width))
 
